@@ -1,0 +1,203 @@
+//! The library's threads, and what it owes the host about signals and `fork()`.
+//!
+//! One I/O thread runs every future on a `current_thread` tokio runtime; two permanent threads start processes (a
+//! child's parent-death signal fires when the *thread* that forked it ends). All of them are started on first use,
+//! block every asynchronous signal, and end with [`shutdown`]. No signal handler is ever installed.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Once};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::outcome::{Failure, Status};
+
+/// How many threads start processes. Two let one start while the other waits for an `exec`.
+const FORKERS: usize = 2;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The running library. Ended by [`shutdown`]; the next use starts a new one.
+pub struct Runtime {
+    io: tokio::runtime::Handle,
+    stop: Arc<Notify>,
+    forkers: Mutex<Option<Sender<Job>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Runtime")
+    }
+}
+
+static CURRENT: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
+static FORKED: AtomicBool = AtomicBool::new(false);
+static STARTS: AtomicU64 = AtomicU64::new(0);
+static AT_FORK: Once = Once::new();
+
+/// True in a process that was forked from one that used the library. Takes no lock.
+#[inline]
+pub fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// The failure every function reports in a forked child.
+pub fn forked() -> Failure {
+    Failure::new(
+        Status::Forked,
+        "this process was forked after toolnexus was used; load it in the child after exec, or fork before first use",
+    )
+}
+
+/// The running library, started if it is not running.
+pub fn get() -> Result<Arc<Runtime>, Failure> {
+    if is_forked() {
+        return Err(forked());
+    }
+    let mut current = CURRENT.lock();
+    if let Some(runtime) = current.as_ref() {
+        return Ok(runtime.clone());
+    }
+    let runtime = Arc::new(Runtime::start().map_err(|error| {
+        Failure::new(Status::Internal, format!("the library could not start its threads: {error}"))
+    })?);
+    STARTS.fetch_add(1, Ordering::Relaxed);
+    *current = Some(runtime.clone());
+    Ok(runtime)
+}
+
+/// The running library, if it is running.
+pub fn running() -> Option<Arc<Runtime>> {
+    if is_forked() { None } else { CURRENT.lock().clone() }
+}
+
+/// Stops and joins every thread. What still runs on the I/O thread is dropped. Returns false if the time ran out.
+pub fn shutdown(timeout: Duration) -> bool {
+    let Some(runtime) = CURRENT.lock().take() else { return true };
+    let until = Instant::now() + timeout;
+    runtime.stop.notify_one();
+    runtime.forkers.lock().take();
+    let mut ended = true;
+    for thread in runtime.threads.lock().drain(..) {
+        // Joining has no time-out; a thread that does not end in time is left alone.
+        while !thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        if thread.is_finished() {
+            let _ = thread.join();
+        } else {
+            ended = false;
+        }
+    }
+    ended
+}
+
+impl Runtime {
+    fn start() -> std::io::Result<Runtime> {
+        AT_FORK.call_once(install_fork_flag);
+        let io = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = io.handle().clone();
+        let stop = Arc::new(Notify::new());
+        let stopped = stop.clone();
+        let mut threads = vec![thread("toolnexus-io", move || {
+            io.block_on(stopped.notified());
+            io.shutdown_background();
+        })?];
+        let (sender, receiver) = channel::<Job>();
+        let receiver = Arc::new(Mutex::new(receiver));
+        for index in 0..FORKERS {
+            let receiver: Arc<Mutex<Receiver<Job>>> = receiver.clone();
+            threads.push(thread(&format!("toolnexus-fork{index}"), move || {
+                loop {
+                    let job = receiver.lock().recv();
+                    match job {
+                        Ok(job) => job(),
+                        Err(_) => break,
+                    }
+                }
+            })?);
+        }
+        Ok(Runtime { io: handle, stop, forkers: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
+    }
+
+    /// Runs a future on the I/O thread.
+    pub fn spawn<F>(&self, future: F) -> tokio::task::JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.io.spawn(future)
+    }
+
+    /// Runs `job` on a thread that lives as long as the library. It may block for as long as an `exec` takes.
+    /// After [`shutdown`] the job is dropped unrun.
+    pub fn on_fork_thread(&self, job: impl FnOnce() + Send + 'static) {
+        if let Some(forkers) = self.forkers.lock().as_ref() {
+            let _ = forkers.send(Box::new(job));
+        }
+    }
+}
+
+/// Starts a named thread that never gets one of the host's signals.
+pub fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    // The mask is inherited, so the new thread has it from its first instruction on.
+    let before = block_signals();
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(body);
+    restore_signals(&before);
+    started
+}
+
+/// Called by the layers below the ABI that hold descriptors a forked child must not keep open. It runs in the child,
+/// between `fork` and the child's own code: async-signal-safe calls only.
+pub fn set_fork_hook(hook: fn()) {
+    HOOK.store(hook as *mut (), Ordering::Release);
+}
+
+static HOOK: std::sync::atomic::AtomicPtr<()> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+
+fn install_fork_flag() {
+    // SAFETY: the handler only stores to atomics and calls a hook that is bound to the same rule.
+    unsafe {
+        libc::pthread_atfork(None, None, Some(in_child));
+    }
+}
+
+extern "C" fn in_child() {
+    FORKED.store(true, Ordering::Relaxed);
+    let hook = HOOK.load(Ordering::Acquire);
+    if !hook.is_null() {
+        // SAFETY: the pointer was stored from a `fn()` in `set_fork_hook` and nowhere else.
+        let hook: fn() = unsafe { std::mem::transmute(hook) };
+        hook();
+    }
+}
+
+/// Blocks every asynchronous signal in this thread and returns the mask it had.
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: both sets are initialised before they are read. The synchronous signals stay deliverable, since a
+    // fault must end the process (or reach the host's crash handler) instead of hanging the thread.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        for signal in
+            [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS]
+        {
+            libc::sigdelset(&mut all, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        before
+    }
+}
+
+fn restore_signals(mask: &libc::sigset_t) {
+    // SAFETY: `mask` came from `block_signals`.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+    }
+}

@@ -1,6 +1,7 @@
 //! How things end: the status codes, and the failure that every layer reports with.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
 
@@ -85,7 +86,7 @@ impl Phase {
 }
 
 /// A failure, written for the person who must act on it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
     pub status: Status,
     pub message: String,
@@ -120,3 +121,160 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl Failure {
+    /// The `error` object of a result's document.
+    pub fn json(&self) -> String {
+        let mut out = String::from("{\"code\":\"");
+        out.push_str(&self.status.code());
+        out.push_str("\",\"message\":");
+        out.push_str(&quoted(&self.message));
+        if let Some(phase) = self.phase {
+            out.push_str(",\"phase\":\"");
+            out.push_str(phase.name());
+            out.push('"');
+        }
+        if let Some(server) = &self.server {
+            out.push_str(",\"server\":");
+            out.push_str(&quoted(server));
+        }
+        if let Some(data) = &self.data {
+            out.push_str(",\"data\":");
+            out.push_str(data.get());
+        }
+        out.push('}');
+        out
+    }
+}
+
+/// A text as a JSON string.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What an outcome says, made when somebody asks.
+pub trait Document: Send + Sync {
+    /// The text for the model; on failure the message.
+    fn output(&self) -> String;
+    /// The whole document.
+    fn json(&self) -> String;
+}
+
+/// A text that C can read: followed by a NUL, its length known.
+#[derive(Debug)]
+pub struct Text(String);
+
+impl Text {
+    pub fn new(mut text: String) -> Self {
+        text.push('\0');
+        Text(text)
+    }
+
+    /// The text without its NUL.
+    pub fn as_str(&self) -> &str {
+        &self.0[..self.0.len() - 1]
+    }
+
+    pub fn as_ptr(&self) -> *const u8 {
+        self.0.as_ptr()
+    }
+}
+
+/// How a call ended. The texts are made at most once, by the thread that first asks.
+pub struct Outcome {
+    pub status: Status,
+    pub is_error: bool,
+    document: Box<dyn Document>,
+    output: OnceLock<Text>,
+    json: OnceLock<Text>,
+}
+
+impl Outcome {
+    pub fn new(status: Status, is_error: bool, document: impl Document + 'static) -> Self {
+        Outcome { status, is_error, document: Box::new(document), output: OnceLock::new(), json: OnceLock::new() }
+    }
+
+    /// A success that has a document and nothing for a model to read.
+    pub fn document(json: String) -> Self {
+        Outcome::new(Status::Ok, false, Plain { output: String::new(), json })
+    }
+
+    pub fn output(&self) -> &Text {
+        self.output.get_or_init(|| Text::new(self.document.output()))
+    }
+
+    pub fn json(&self) -> &Text {
+        self.json.get_or_init(|| Text::new(self.document.json()))
+    }
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outcome").field("status", &self.status).field("is_error", &self.is_error).finish()
+    }
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        Outcome::new(failure.status, true, Failed(failure))
+    }
+}
+
+/// Texts that are ready.
+struct Plain {
+    output: String,
+    json: String,
+}
+
+impl Document for Plain {
+    fn output(&self) -> String {
+        self.output.clone()
+    }
+    fn json(&self) -> String {
+        self.json.clone()
+    }
+}
+
+/// The document of a failure that is no tool's.
+struct Failed(Failure);
+
+impl Document for Failed {
+    fn output(&self) -> String {
+        self.0.message.clone()
+    }
+    fn json(&self) -> String {
+        format!("{{\"error\":{}}}", self.0.json())
+    }
+}
+
+/// A tool's result whose text is the library's or the host's own, not a server's message.
+pub struct ToolText {
+    pub output: String,
+    pub is_error: bool,
+    /// The members of `metadata`, without the braces.
+    pub metadata: String,
+    pub failure: Option<Failure>,
+}
+
+impl ToolText {
+    pub fn outcome(self) -> Outcome {
+        let status = self.failure.as_ref().map_or(Status::Ok, |failure| failure.status);
+        Outcome::new(status, self.is_error, self)
+    }
+}
+
+impl Document for ToolText {
+    fn output(&self) -> String {
+        self.output.clone()
+    }
+    fn json(&self) -> String {
+        let error = self.failure.as_ref().map(|failure| format!(",\"error\":{}", failure.json()));
+        format!(
+            "{{\"output\":{},\"isError\":{},\"metadata\":{{{}}},\"parts\":[],\"content\":[]{}}}",
+            quoted(&self.output),
+            self.is_error,
+            self.metadata,
+            error.unwrap_or_default()
+        )
+    }
+}

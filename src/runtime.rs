@@ -5,13 +5,15 @@
 //! block every asynchronous signal, and end with [`shutdown`]. No signal handler is ever installed.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Once};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
 use crate::outcome::{Failure, Status};
@@ -84,17 +86,135 @@ pub fn shutdown(timeout: Duration) -> bool {
     runtime.forkers.lock().take();
     let mut ended = true;
     for thread in runtime.threads.lock().drain(..) {
-        // Joining has no time-out; a thread that does not end in time is left alone.
-        while !thread.is_finished() && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        if thread.is_finished() {
-            let _ = thread.join();
-        } else {
-            ended = false;
-        }
+        ended &= join(thread, until.saturating_duration_since(Instant::now()));
     }
     ended
+}
+
+/// Joins a thread that has been told to end. Returns false, and leaves it alone, if it does not end in time.
+pub fn join(thread: JoinHandle<()>, timeout: Duration) -> bool {
+    // Joining has no time-out of its own.
+    let until = Instant::now() + timeout;
+    while !thread.is_finished() && Instant::now() < until {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    thread.is_finished() && thread.join().is_ok()
+}
+
+thread_local! {
+    static IN_CALLBACK: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Marks this thread as one that calls the host: blocking functions refuse to run on it.
+pub fn enter_callbacks() {
+    IN_CALLBACK.set(true);
+}
+
+/// True on a thread that calls the host.
+pub fn in_callback() -> bool {
+    IN_CALLBACK.get()
+}
+
+/// The failure of a blocking function inside a callback.
+pub fn reentrant() -> Failure {
+    Failure::new(
+        Status::Reentrant,
+        "this function blocks and cannot be called inside a callback of the library; hand the work to another thread",
+    )
+}
+
+/// Runs `body`; a panic in it becomes a failure with the panic's message, and prints nothing.
+pub fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Failure> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                before(info);
+            }
+        }));
+    });
+    let outer = GUARDED.replace(true);
+    // Whatever the panic left half done is behind a lock that does not poison, and every such section is written so
+    // that it is consistent between statements.
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+    GUARDED.set(outer);
+    ended.map_err(|panic| internal(panic.as_ref()))
+}
+
+fn internal(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown panic".to_owned());
+    crate::log::at!(Error, "runtime", "internal error: {text}");
+    Failure::new(Status::Internal, format!("internal error in toolnexus, please report it: {text}"))
+}
+
+/// A future whose panics become failures.
+struct Caught<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+
+impl<T> Future for Caught<T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+        match catch(|| self.0.as_mut().poll(context)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+            Err(failure) => Poll::Ready(Err(failure)),
+        }
+    }
+}
+
+/// Where a blocking caller waits for the I/O thread.
+struct Slot<T> {
+    value: Mutex<Option<Result<T, Failure>>>,
+    filled: Condvar,
+}
+
+/// Fills its slot, at the latest when it is dropped: nobody waits for work that is gone.
+struct Filler<T>(Arc<Slot<T>>);
+
+impl<T> Filler<T> {
+    fn fill(&self, value: Result<T, Failure>) {
+        let mut slot = self.0.value.lock();
+        if slot.is_none() {
+            *slot = Some(value);
+            drop(slot);
+            self.0.filled.notify_one();
+        }
+    }
+}
+
+impl<T> Drop for Filler<T> {
+    fn drop(&mut self) {
+        self.fill(Err(Failure::new(Status::Closed, "the library was shut down before the call ended")));
+    }
+}
+
+/// Runs `future` on the I/O thread and waits for it on this one. Fails only where the work could not run to its end:
+/// after a fork, inside a callback, at a shutdown, or by a panic.
+pub fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Result<T, Failure> {
+    let runtime = get()?;
+    if in_callback() {
+        return Err(reentrant());
+    }
+    let slot = Arc::new(Slot { value: Mutex::new(None), filled: Condvar::new() });
+    let filler = Filler(slot.clone());
+    runtime.spawn(async move {
+        let ended = Caught(Box::pin(future)).await;
+        filler.fill(ended);
+    });
+    drop(runtime);
+    let mut value = slot.value.lock();
+    loop {
+        if let Some(ended) = value.take() {
+            return ended;
+        }
+        slot.filled.wait(&mut value);
+    }
 }
 
 impl Runtime {

@@ -1,0 +1,180 @@
+//! One call of a server's tool, from its arguments to its outcome.
+#![forbid(unsafe_code)]
+
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use crate::context::Limits;
+use crate::json::{self, Kind, Raw};
+use crate::mcp::content;
+use crate::mcp::rpc;
+use crate::mcp::server::{Server, source_closed};
+use crate::mcp::source::Source;
+use crate::mcp::tool::ToolInfo;
+use crate::outcome::{Document, Failure, Outcome, Phase, Status, ToolText, quoted};
+use crate::tool::{Arguments, Run, Running};
+use crate::wire::mux::Reply;
+
+/// A server's tool. It knows its source, and does not keep it open.
+#[derive(Debug)]
+pub struct McpTool {
+    source: Weak<Source>,
+    server_index: usize,
+    server: Arc<str>,
+    info: ToolInfo,
+    exposed: String,
+}
+
+impl McpTool {
+    pub fn new(source: &Weak<Source>, server: &Server, info: ToolInfo, exposed: String) -> Self {
+        McpTool { source: source.clone(), server_index: server.index, server: server.name.clone(), info, exposed }
+    }
+}
+
+impl Run for McpTool {
+    fn run(&self, arguments: Arguments, limits: Limits) -> Running {
+        // The call keeps the source open until it ends.
+        let source = self.source.upgrade();
+        let subject = Subject { server: self.server.clone(), tool: self.info.clone(), started: Instant::now() };
+        let index = self.server_index;
+        Box::pin(async move {
+            match source {
+                Some(source) => execute(source.server(index), subject, arguments, limits).await,
+                None => subject.failed(source_closed()),
+            }
+        })
+    }
+
+    fn document(&self) -> String {
+        self.info.json(&self.exposed, &self.server)
+    }
+}
+
+/// What a call is about, for its metadata and its messages.
+struct Subject {
+    server: Arc<str>,
+    tool: ToolInfo,
+    started: Instant,
+}
+
+impl Subject {
+    fn ms(&self) -> u128 {
+        self.started.elapsed().as_millis()
+    }
+
+    fn metadata(&self, ms: u128) -> String {
+        format!("\"server\":{},\"tool\":{},\"ms\":{ms}", quoted(&self.server), self.tool.raw_name())
+    }
+
+    /// A failure as a result that a model can read. A server's own words stay as they are.
+    fn failed(&self, failure: Failure) -> Outcome {
+        let mut failure = failure.at(Phase::Call).of(&self.server);
+        if matches!(
+            failure.status,
+            Status::Timeout | Status::Cancelled | Status::Protocol | Status::Limit | Status::Transport
+        ) {
+            failure.message = format!("{} (tool {} of server {})", failure.message, self.tool.name, self.server);
+        }
+        let output = failure.message.clone();
+        ToolText { output, is_error: true, metadata: self.metadata(self.ms()), failure: Some(failure) }.outcome()
+    }
+}
+
+async fn execute(server: &Arc<Server>, subject: Subject, arguments: Arguments, limits: Limits) -> Outcome {
+    if limits.is_cancelled() {
+        return subject.failed(crate::context::cancelled("the call"));
+    }
+    let name = subject.tool.raw_name();
+    let mut members = String::with_capacity(name.len() + arguments.as_str().len() + 24);
+    for part in ["\"name\":", name, ",\"arguments\":", arguments.as_str()] {
+        members.push_str(part);
+    }
+    drop(arguments);
+    let reply = match server.request("tools/call", &members, "", &limits).await {
+        Ok(reply) => reply,
+        Err(failure) => return subject.failed(failure),
+    };
+    drop(members);
+    match judge(&reply) {
+        Ok(is_error) => {
+            let ms = subject.ms();
+            Outcome::new(Status::Ok, is_error, ToolReply { reply, subject, ms })
+        }
+        Err(failure) => subject.failed(failure),
+    }
+}
+
+/// Whether the tool reported failure. Fails if the reply is no complete result.
+fn judge(reply: &Reply) -> Result<bool, Failure> {
+    if reply.is_error {
+        return Err(rpc::server_error(reply.raw()));
+    }
+    let result = reply.raw();
+    if result.kind() != Kind::Object {
+        let what = result.kind().name();
+        return Err(Failure::new(
+            Status::Protocol,
+            format!("the server answered tools/call with {what} as result, expected an object"),
+        ));
+    }
+    let (mut is_error, mut result_type) = (false, None);
+    for (key, value) in result.members() {
+        match &*key {
+            "isError" => is_error = content::says_error(value),
+            "resultType" => result_type = Some(value),
+            _ => {}
+        }
+    }
+    match result_type {
+        Some(kind) if kind.as_str().as_deref() != Some("complete") => Err(rpc::incomplete("tools/call", kind)),
+        _ => Ok(is_error),
+    }
+}
+
+/// A tool's result as the server sent it.
+struct ToolReply {
+    reply: Reply,
+    subject: Subject,
+    ms: u128,
+}
+
+impl ToolReply {
+    fn read(&self) -> Option<content::ToolResult<'_>> {
+        // The kind was checked when the reply came.
+        content::tool_result(self.reply.raw()).ok()
+    }
+}
+
+impl Document for ToolReply {
+    fn output(&self) -> String {
+        self.read().map(|result| result.output).unwrap_or_default()
+    }
+
+    fn json(&self) -> String {
+        let Some(result) = self.read() else { return String::new() };
+        let content = result.content.map_or("[]", Raw::text);
+        let structured = result.structured.map_or("", Raw::text);
+        let mut out = String::with_capacity(result.output.len() + content.len() + structured.len() + 256);
+        out.push_str("{\"output\":");
+        json::quote(&result.output, &mut out);
+        out.push_str(if result.is_error { ",\"isError\":true" } else { ",\"isError\":false" });
+        out.push_str(",\"metadata\":{");
+        out.push_str(&self.subject.metadata(self.ms));
+        let warnings = result.warnings.into_lines();
+        if !warnings.is_empty() {
+            out.push_str(",\"warnings\":");
+            out.push_str(&serde_json::Value::from(warnings).to_string());
+        }
+        out.push('}');
+        if !structured.is_empty() {
+            out.push_str(",\"structured\":");
+            out.push_str(structured);
+        }
+        out.push_str(",\"parts\":");
+        out.push_str(&result.parts);
+        out.push_str(",\"content\":");
+        out.push_str(content);
+        out.push('}');
+        out
+    }
+}

@@ -1,0 +1,308 @@
+//! Which era a server speaks, and which revision (MCP 2026-07-28, versioning; 2025-11-25, lifecycle).
+//!
+//! `server/discover` is tried first. What is not clearly modern is legacy and gets `initialize`, down the same pipe if
+//! the probe stays unanswered: then the first success decides.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::Lifecycle;
+use crate::json::{Kind, Raw};
+use crate::mcp::phase::Clock;
+use crate::mcp::rpc;
+use crate::outcome::{Failure, Phase, Status};
+use crate::wire::mux::{Era, Mux, Reply, RequestKind};
+
+/// The revision that is offered with `initialize`, and the others that are understood.
+const OFFERED: &str = "2025-11-25";
+const LEGACY: [&str; 4] = [OFFERED, "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The revision of the era without a handshake.
+pub const MODERN: &str = "2026-07-28";
+
+const PROBE_AT_MOST: Duration = Duration::from_secs(5);
+
+/// What we say of ourselves.
+#[derive(Debug)]
+pub struct Hello {
+    /// A JSON object.
+    pub client_info: String,
+    /// A JSON object.
+    pub capabilities: String,
+}
+
+impl Hello {
+    /// The members of `_meta` that every modern request carries.
+    pub fn modern_meta(&self) -> String {
+        format!(
+            "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\"io.modelcontextprotocol/clientInfo\":{},\
+             \"io.modelcontextprotocol/clientCapabilities\":{}",
+            self.client_info, self.capabilities
+        )
+    }
+}
+
+/// What a server said of itself.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub era: Era,
+    pub version: String,
+    /// JSON objects, as they came.
+    pub server_info: Option<String>,
+    pub capabilities: String,
+    pub instructions: Option<String>,
+}
+
+impl Peer {
+    /// True if the server announces `capability`.
+    pub fn offers(&self, capability: &str) -> bool {
+        Raw::checked(&self.capabilities).get(capability).is_some_and(|value| value.kind() == Kind::Object)
+    }
+}
+
+/// Why there is no session.
+#[derive(Debug)]
+pub enum Refused {
+    Failed(Failure),
+    /// The process ended while only the probe was open: worth a second start without it.
+    EndedOnProbe,
+}
+
+/// Agrees on an era and a revision with the server behind `mux`, and sets the mux to it.
+pub async fn negotiate(
+    mux: &Arc<Mux>,
+    lifecycle: Lifecycle,
+    hello: &Hello,
+    timeout: Duration,
+) -> Result<Peer, Refused> {
+    let shake = Handshake { hello, clock: Clock::start(Phase::Initialize, timeout, mux), lifecycle };
+    let peer = match lifecycle {
+        Lifecycle::Initialize => shake.initialize(false).await.map_err(Refused::Failed),
+        Lifecycle::Discover | Lifecycle::Auto => shake.probe().await,
+    }?;
+    mux.set_era(peer.era);
+    if peer.era == Era::Legacy {
+        mux.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec());
+    }
+    Ok(peer)
+}
+
+/// What the answer to a probe means.
+enum Verdict {
+    Modern(Peer),
+    Legacy,
+    Failed(Failure),
+}
+
+struct Handshake<'a> {
+    hello: &'a Hello,
+    clock: Clock,
+    lifecycle: Lifecycle,
+}
+
+impl Handshake<'_> {
+    async fn probe(&self) -> Result<Peer, Refused> {
+        let window = match self.lifecycle {
+            Lifecycle::Discover => self.clock.budget,
+            _ => (self.clock.budget / 10).min(PROBE_AT_MOST),
+        };
+        let mut probe = self.clock.begin("server/discover", "", RequestKind::Probe);
+        match tokio::time::timeout(window, &mut probe).await {
+            Ok(Err(failure)) if failure.status == Status::Transport && self.lifecycle == Lifecycle::Auto => {
+                Err(Refused::EndedOnProbe)
+            }
+            Ok(answer) => match self.judge(answer) {
+                Verdict::Modern(peer) => Ok(peer),
+                Verdict::Failed(failure) => Err(Refused::Failed(failure)),
+                Verdict::Legacy => self.initialize(true).await.map_err(Refused::Failed),
+            },
+            Err(_) if self.lifecycle == Lifecycle::Discover => {
+                // The clock of the mux ends the probe; its words are better than ours.
+                match self.judge(probe.await) {
+                    Verdict::Modern(peer) => Ok(peer),
+                    Verdict::Failed(failure) => Err(Refused::Failed(failure)),
+                    Verdict::Legacy => Err(Refused::Failed(self.not_modern())),
+                }
+            }
+            Err(_) => self.race(probe).await,
+        }
+    }
+
+    /// The probe is still open: `initialize` goes down the same pipe, and the first success decides.
+    async fn race(&self, mut probe: crate::wire::mux::Call) -> Result<Peer, Refused> {
+        let mut initialize = self.clock.begin("initialize", &self.initialize_members(), RequestKind::Initialize);
+        let mut probe_open = true;
+        let mut refusal: Option<Failure> = None;
+        loop {
+            tokio::select! {
+                answer = &mut probe, if probe_open => {
+                    probe_open = false;
+                    match self.judge(answer) {
+                        Verdict::Modern(peer) => return Ok(peer),
+                        Verdict::Failed(failure) => return Err(Refused::Failed(refusal.unwrap_or(failure))),
+                        Verdict::Legacy => {
+                            if let Some(failure) = refusal {
+                                return Err(Refused::Failed(failure));
+                            }
+                        }
+                    }
+                }
+                answer = &mut initialize, if refusal.is_none() => {
+                    match self.initialized(answer) {
+                        Ok(peer) => return Ok(peer),
+                        // A modern server that is slow refuses `initialize`, and answers the probe.
+                        Err(failure) if probe_open && failure.status == Status::Server => refusal = Some(failure),
+                        Err(failure) => return Err(Refused::Failed(failure)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn judge(&self, answer: Result<Reply, Failure>) -> Verdict {
+        let legacy = || match self.lifecycle {
+            Lifecycle::Discover => Verdict::Failed(self.not_modern()),
+            _ => Verdict::Legacy,
+        };
+        let reply = match answer {
+            Ok(reply) => reply,
+            // A reply that cannot be read is an answer, and no modern one.
+            Err(failure) if matches!(failure.status, Status::Protocol | Status::Limit) => return legacy(),
+            Err(failure) => return Verdict::Failed(self.clock.explain("server/discover", failure)),
+        };
+        let body = reply.raw();
+        let supported = if reply.is_error {
+            match rpc::code(body) {
+                Some(rpc::HEADER_MISMATCH | rpc::MISSING_CAPABILITY) => return Verdict::Modern(modern_without_words()),
+                Some(rpc::UNSUPPORTED_VERSION) => body.get("data").and_then(|data| data.get("supported")),
+                _ => return legacy(),
+            }
+        } else {
+            body.get("supportedVersions")
+        };
+        let Some(supported) = supported.filter(|list| list.kind() == Kind::Array) else { return legacy() };
+        let supported: Vec<String> =
+            supported.elements().filter_map(|item| item.as_str().map(|text| text.into_owned())).collect();
+        if supported.iter().any(|version| version == MODERN) {
+            if reply.is_error {
+                return Verdict::Modern(modern_without_words());
+            }
+            return match modern(body) {
+                Ok(peer) => Verdict::Modern(peer),
+                Err(failure) => Verdict::Failed(failure.at(Phase::Initialize)),
+            };
+        }
+        if supported.is_empty() || supported.iter().any(|version| LEGACY.contains(&version.as_str())) {
+            return legacy();
+        }
+        Verdict::Failed(no_common_version(&supported.join(", ")).at(Phase::Initialize))
+    }
+
+    fn initialize_members(&self) -> String {
+        format!(
+            "\"protocolVersion\":\"{OFFERED}\",\"capabilities\":{},\"clientInfo\":{}",
+            self.hello.capabilities, self.hello.client_info
+        )
+    }
+
+    /// `may_probe`: a server that refuses `initialize` as too old, and was not ready at the probe, is asked once more.
+    async fn initialize(&self, may_probe: bool) -> Result<Peer, Failure> {
+        let answer = self.clock.begin("initialize", &self.initialize_members(), RequestKind::Initialize).await;
+        let too_old = matches!(&answer, Ok(reply)
+            if reply.is_error && rpc::code(reply.raw()) == Some(rpc::UNSUPPORTED_VERSION));
+        if too_old && may_probe {
+            let again = self.clock.begin("server/discover", "", RequestKind::Probe).await;
+            if let Verdict::Modern(peer) = self.judge(again) {
+                return Ok(peer);
+            }
+        }
+        self.initialized(answer)
+    }
+
+    fn initialized(&self, answer: Result<Reply, Failure>) -> Result<Peer, Failure> {
+        let reply = answer.map_err(|failure| self.clock.explain("initialize", failure))?;
+        legacy(&reply).map_err(|failure| failure.at(Phase::Initialize))
+    }
+
+    fn not_modern(&self) -> Failure {
+        Failure::new(
+            Status::Protocol,
+            format!(
+                "the server does not answer server/discover with {MODERN}; lifecycle is \"discover\", so initialize was \
+                 not tried: set lifecycle to \"auto\""
+            ),
+        )
+        .at(Phase::Initialize)
+    }
+}
+
+/// The peer of an `initialize` result.
+fn legacy(reply: &Reply) -> Result<Peer, Failure> {
+    if reply.is_error {
+        let failure = rpc::server_error(reply.raw());
+        let message = format!("the server refused initialize: {}", failure.message);
+        return Err(Failure { message, ..failure });
+    }
+    let result = reply.raw();
+    if result.kind() != Kind::Object {
+        return Err(lacks("initialize", "an object as result"));
+    }
+    let version = result
+        .get("protocolVersion")
+        .and_then(Raw::as_str)
+        .ok_or_else(|| lacks("initialize", "the field \"protocolVersion\""))?;
+    if !LEGACY.contains(&&*version) {
+        return Err(no_common_version(&rpc::shortened(&version)));
+    }
+    Ok(Peer {
+        era: Era::Legacy,
+        version: version.into_owned(),
+        server_info: object(result, "serverInfo"),
+        capabilities: object(result, "capabilities")
+            .ok_or_else(|| lacks("initialize", "the field \"capabilities\""))?,
+        instructions: text(result, "instructions"),
+    })
+}
+
+/// The peer of a DiscoverResult that lists a revision we share.
+fn modern(result: Raw<'_>) -> Result<Peer, Failure> {
+    let info = result.get("_meta").and_then(|meta| object(meta, "io.modelcontextprotocol/serverInfo"));
+    Ok(Peer {
+        era: Era::Modern,
+        version: MODERN.to_owned(),
+        server_info: info.or_else(|| object(result, "serverInfo")),
+        capabilities: object(result, "capabilities")
+            .ok_or_else(|| lacks("server/discover", "the field \"capabilities\""))?,
+        instructions: text(result, "instructions"),
+    })
+}
+
+/// A server that is modern by the error it gave, and said nothing else.
+fn modern_without_words() -> Peer {
+    Peer {
+        era: Era::Modern,
+        version: MODERN.to_owned(),
+        server_info: None,
+        capabilities: "{}".to_owned(),
+        instructions: None,
+    }
+}
+
+fn object(parent: Raw<'_>, name: &str) -> Option<String> {
+    parent.get(name).filter(|value| value.kind() == Kind::Object).map(|value| value.text().to_owned())
+}
+
+fn text(parent: Raw<'_>, name: &str) -> Option<String> {
+    parent.get(name).and_then(Raw::as_str).map(|text| text.into_owned())
+}
+
+fn lacks(method: &str, what: &str) -> Failure {
+    Failure::new(Status::Protocol, format!("the server's answer to {method} lacks {what}"))
+}
+
+fn no_common_version(theirs: &str) -> Failure {
+    Failure::new(
+        Status::Protocol,
+        format!("no common protocol version: the server speaks {theirs}, this library {MODERN}, {}", LEGACY.join(", ")),
+    )
+}

@@ -1,0 +1,32 @@
+//! What a host knows about servers.
+//!
+//! - `source`: all servers of a config together.
+//! - `server`: one server, from its start to its close, and its restarts.
+//! - `handshake`: which era, which revision.
+//! - `phase`: the time that a phase of loading may take.
+//! - `host`: what servers ask of the host.
+//! - `call`: one call of a tool.
+//! - `request`: any request of the host's.
+//! - `resources`: the two resource tools.
+//! - `rpc`: errors and incomplete results.
+//! - `names`: under which name a host sees a tool.
+//! - `tool`: one tool as its server listed it.
+//! - `list`: pages of tools and resources, item by item.
+//! - `content`: what a result says.
+//! - `report`: what went wrong on the way, in bounded space.
+#![forbid(unsafe_code)]
+
+pub mod call;
+pub mod content;
+pub mod handshake;
+pub mod host;
+pub mod list;
+pub mod names;
+pub mod phase;
+pub mod report;
+pub mod request;
+pub mod resources;
+pub mod rpc;
+pub mod server;
+pub mod source;
+pub mod tool;

@@ -1,0 +1,84 @@
+//! Any request of the host's to one server, and its reply untouched.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use crate::context::Limits;
+use crate::json::{self, Kind, Raw};
+use crate::mcp::rpc;
+use crate::mcp::server::Server;
+use crate::outcome::{Document, Failure, Outcome, Status};
+use crate::wire::mux::Reply;
+
+/// A checked request.
+#[derive(Debug)]
+pub struct HostRequest {
+    method: String,
+    /// The members of `params` but `_meta`, and those of `_meta`.
+    members: String,
+    meta: String,
+}
+
+impl HostRequest {
+    /// `params`: a JSON object, or none.
+    pub fn new(method: &str, params: Option<&str>) -> Result<Self, Failure> {
+        if method.is_empty() || method.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
+            return Err(Failure::new(
+                Status::Argument,
+                format!("method is {method:?}, expected a name such as \"ping\""),
+            ));
+        }
+        let mut request = HostRequest { method: method.to_owned(), members: String::new(), meta: String::new() };
+        let Some(params) = params else { return Ok(request) };
+        json::check(params.as_bytes()).map_err(|error| {
+            Failure::new(Status::Json, format!("params is not valid JSON: {} at byte {}", error.what, error.at))
+        })?;
+        let params = Raw::checked(params);
+        if params.kind() != Kind::Object {
+            let what = params.kind().name();
+            return Err(Failure::new(Status::Json, format!("params must be a JSON object, not {what}")));
+        }
+        for (key, value) in params.members() {
+            if key == "_meta" && value.kind() == Kind::Object {
+                for (key, value) in value.members() {
+                    // The token is ours: it is how progress finds its call.
+                    if key != "progressToken" {
+                        push_member(&mut request.meta, &key, value);
+                    }
+                }
+            } else {
+                push_member(&mut request.members, &key, value);
+            }
+        }
+        Ok(request)
+    }
+
+    /// Sends it, and gives the reply as the outcome.
+    pub async fn send(self, server: &Arc<Server>, limits: &Limits) -> Result<Outcome, Failure> {
+        let reply = server.request(&self.method, &self.members, &self.meta, limits).await?;
+        if reply.is_error {
+            return Err(rpc::server_error(reply.raw()).of(&server.name));
+        }
+        Ok(Outcome::new(Status::Ok, false, Untouched(reply)))
+    }
+}
+
+fn push_member(out: &mut String, key: &str, value: Raw<'_>) {
+    if !out.is_empty() {
+        out.push(',');
+    }
+    json::quote(key, out);
+    out.push(':');
+    out.push_str(&json::single_line(value));
+}
+
+struct Untouched(Reply);
+
+impl Document for Untouched {
+    fn output(&self) -> String {
+        String::new()
+    }
+    fn json(&self) -> String {
+        self.0.text().to_owned()
+    }
+}

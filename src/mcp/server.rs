@@ -1,0 +1,651 @@
+//! One server: its life from the start to the close, and its restarts.
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rmcp::model::{ServerCapabilities, ServerPeerInfo};
+use rmcp::service::{RoleClient, RunningService};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{self, Lifecycle, Options, Secrets, ServerConfig, Transport};
+use crate::context::Limits;
+use crate::json;
+use crate::log;
+use crate::mcp::call;
+use crate::mcp::handshake::{self, Hello, Peer, Refused};
+use crate::mcp::host::Host;
+use crate::mcp::list::{Skipped, ToolList};
+use crate::mcp::names::Names;
+use crate::mcp::phase::Clock;
+use crate::mcp::rpc;
+use crate::mcp::tool::ToolInfo;
+use crate::outcome::{Failure, Phase, Status, quoted};
+use crate::process::Spec;
+use crate::tool::Tool;
+use crate::wire::mux::{Mux, Reply, Request, RequestKind};
+use crate::wire::service::Seat;
+use crate::wire::stdio::Local;
+
+/// A server that has been up for so long has recovered from what it failed with before.
+const STEADY: Duration = Duration::from_secs(60);
+/// A list longer than this is cut.
+const PAGES: usize = 1000;
+/// How long the rest of a dead server's standard error may take to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// What all servers of a source have in common.
+#[derive(Debug)]
+pub struct Shared {
+    pub options: Options,
+    pub secrets: Arc<Secrets>,
+    pub names: Names,
+    pub hello: Hello,
+    /// Every task of the source.
+    pub tracker: TaskTracker,
+    /// Cancelled when the source begins to close.
+    pub closing: CancellationToken,
+    pub closed: AtomicBool,
+}
+
+impl Shared {
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+}
+
+/// The failure of everything after the close.
+pub fn source_closed() -> Failure {
+    Failure::new(Status::Closed, "MCP source is closed")
+}
+
+/// Why a server is not up.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub failure: Failure,
+    pub stderr: String,
+}
+
+/// One session with a running server.
+#[derive(Debug)]
+pub struct Session {
+    pub mux: Arc<Mux>,
+    pub peer: Peer,
+    local: Local,
+    up_since: Instant,
+    /// How long it took to get here.
+    ms: u64,
+    /// Ends with the session.
+    _service: RunningService<RoleClient, Host>,
+}
+
+/// What a server offers, as it was last listed.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// Exposed and allowed.
+    pub tools: Vec<Arc<Tool>>,
+    /// All of them, for the inventory.
+    pub infos: Vec<ToolInfo>,
+    pub skipped: Vec<Skipped>,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Standing {
+    Disabled,
+    Loading,
+    Up(Arc<Session>),
+    Down(Problem),
+}
+
+#[derive(Debug)]
+struct State {
+    standing: Standing,
+    listed: Arc<Listed>,
+    /// It was up once: a server that never was is not tried again by itself.
+    came_up: bool,
+    /// Crashes and failed starts in a row.
+    failures: u32,
+    last_failure: Instant,
+}
+
+/// One configured server.
+#[derive(Debug)]
+pub struct Server {
+    pub name: Arc<str>,
+    pub index: usize,
+    config: Option<Box<ServerConfig>>,
+    shared: Arc<Shared>,
+    source: Weak<super::source::Source>,
+    state: Mutex<State>,
+    /// Held while the server is started again: one start at a time, however many calls wait for it.
+    starting: tokio::sync::Mutex<()>,
+}
+
+impl Server {
+    pub fn new(entry: config::Server, index: usize, shared: Arc<Shared>, source: Weak<super::source::Source>) -> Self {
+        let (config, standing) = match entry.state {
+            config::State::Enabled(config) => (Some(config), Standing::Loading),
+            config::State::Disabled(config) => (config, Standing::Disabled),
+            config::State::Failed { path, reason } => {
+                let failure = Failure::new(Status::Config, format!("{path}: {reason}")).at(Phase::Config);
+                (None, Standing::Down(Problem { failure: failure.of(&entry.name), stderr: String::new() }))
+            }
+        };
+        let state =
+            State { standing, listed: Arc::default(), came_up: false, failures: 0, last_failure: Instant::now() };
+        Server {
+            name: entry.name.into(),
+            index,
+            config,
+            shared,
+            source,
+            state: Mutex::new(state),
+            starting: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    pub fn is_disabled(&self) -> bool {
+        matches!(self.state.lock().standing, Standing::Disabled)
+    }
+
+    fn is_loading(&self) -> bool {
+        matches!(self.state.lock().standing, Standing::Loading)
+    }
+
+    pub fn listed(&self) -> Arc<Listed> {
+        self.state.lock().listed.clone()
+    }
+
+    /// The silence that a call may have.
+    pub fn call_timeout(&self) -> Duration {
+        self.config.as_ref().map_or(crate::context::DEADLINE, |config| config.call_timeout)
+    }
+
+    // -- up and down ------------------------------------------------------------------------------------------------
+
+    /// The first start. Its outcome is in the status.
+    pub async fn load(self: Arc<Self>) {
+        if !self.is_loading() {
+            self.warn_if_down();
+            return;
+        }
+        self.connect_and_keep().await;
+    }
+
+    async fn connect_and_keep(&self) {
+        let connected = tokio::select! {
+            connected = self.connect() => connected,
+            () = self.shared.closing.cancelled() => {
+                Err(Problem { failure: source_closed().of(&self.name), stderr: String::new() })
+            }
+        };
+        let mut state = self.state.lock();
+        match connected {
+            Ok((session, listed)) => {
+                if self.shared.is_closed() {
+                    session.mux.close(source_closed());
+                }
+                state.came_up = true;
+                state.standing = Standing::Up(Arc::new(session));
+                state.listed = Arc::new(listed);
+            }
+            Err(problem) => {
+                state.failures += 1;
+                state.last_failure = Instant::now();
+                state.standing = Standing::Down(problem);
+            }
+        }
+        drop(state);
+        self.warn_if_down();
+    }
+
+    fn warn_if_down(&self) {
+        if let Some(problem) = self.problem()
+            && problem.failure.status != Status::Closed
+        {
+            let phase = problem.failure.phase.map_or("call", Phase::name);
+            let last = problem.stderr.lines().last().map(|line| format!(" (stderr: {line})")).unwrap_or_default();
+            log::at!(Warn, "mcp", "server {:?} failed in phase {phase}: {}{last}", self.name, problem.failure.message);
+        }
+    }
+
+    /// The session, if the server is up; starts a crashed one again if it may.
+    pub async fn session(self: &Arc<Self>) -> Result<Arc<Session>, Failure> {
+        if let Some(session) = self.live() {
+            return Ok(session);
+        }
+        if self.may_restart().is_none() {
+            return Err(self.not_up());
+        }
+        // On a task of its own: a caller that gives up does not stop the start that others wait for.
+        let server = self.clone();
+        let started = self.shared.tracker.spawn(async move { server.start_again().await });
+        started.await.unwrap_or_else(|_| Err(source_closed()))
+    }
+
+    /// The session, if it is up now.
+    pub fn live(&self) -> Option<Arc<Session>> {
+        self.kept().filter(|session| !session.mux.is_closed())
+    }
+
+    /// The last session that came up, dead or alive.
+    fn kept(&self) -> Option<Arc<Session>> {
+        match &self.state.lock().standing {
+            Standing::Up(session) => Some(session.clone()),
+            _ => None,
+        }
+    }
+
+    async fn start_again(&self) -> Result<Arc<Session>, Failure> {
+        let _one = self.starting.lock().await;
+        if let Some(session) = self.live() {
+            return Ok(session);
+        }
+        let Some(at) = self.may_restart() else { return Err(self.not_up()) };
+        // What is left of the old session goes first.
+        if let Some(old) = self.kept() {
+            self.note_crash(&old);
+            old.local.gone().await;
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(at) => {}
+            () = self.shared.closing.cancelled() => return Err(source_closed()),
+        }
+        log::at!(Info, "mcp", "server {:?} is started again", self.name);
+        self.connect_and_keep().await;
+        self.live().ok_or_else(|| self.not_up())
+    }
+
+    /// When a server that is not up may be started again, or None if it may not.
+    fn may_restart(&self) -> Option<Instant> {
+        if self.shared.is_closed() {
+            return None;
+        }
+        let restart = self.config.as_ref()?.restart;
+        let state = self.state.lock();
+        let (failures, since) = match &state.standing {
+            Standing::Up(session) => {
+                let crashed = session.mux.closed_at()?;
+                (state.failures_after(session, crashed), crashed)
+            }
+            Standing::Down(_) if state.came_up => (state.failures, state.last_failure),
+            _ => return None,
+        };
+        (failures <= restart.max)
+            .then(|| since + restart.backoff * 2u32.saturating_pow(failures.saturating_sub(1).min(16)))
+    }
+
+    fn note_crash(&self, session: &Session) {
+        let mut state = self.state.lock();
+        if let Some(at) = session.mux.closed_at() {
+            state.failures = state.failures_after(session, at);
+            state.last_failure = at;
+        }
+    }
+
+    /// Ends the session and starts another one. The count of failures begins anew.
+    pub async fn restart(self: &Arc<Self>) -> Result<(), Failure> {
+        if self.config.is_none() || self.is_disabled() {
+            return Err(self.not_up());
+        }
+        let _one = self.starting.lock().await;
+        if self.shared.is_closed() {
+            return Err(source_closed());
+        }
+        self.end(Failure::new(Status::Closed, "the server is being restarted")).await;
+        self.state.lock().failures = 0;
+        self.connect_and_keep().await;
+        match self.live() {
+            Some(_) => Ok(()),
+            None => Err(self.problem().map_or_else(|| self.not_up(), |problem| problem.failure)),
+        }
+    }
+
+    /// Ends the session, if there is one, and waits until nothing of it runs.
+    pub async fn end(&self, failure: Failure) {
+        if let Some(session) = self.kept() {
+            session.local.end(failure).await;
+        }
+    }
+
+    /// Ends the session's processes at once.
+    pub fn kill(&self) {
+        if let Some(session) = self.kept() {
+            session.local.kill(source_closed());
+        }
+    }
+
+    /// Why the server is not up, if it is not.
+    pub fn problem(&self) -> Option<Problem> {
+        match &self.state.lock().standing {
+            Standing::Down(problem) => Some(problem.clone()),
+            Standing::Up(session) => session
+                .mux
+                .closed()
+                .map(|failure| Problem { failure: failure.of(&self.name), stderr: session.local.stderr() }),
+            Standing::Disabled | Standing::Loading => None,
+        }
+    }
+
+    /// The failure of a call to a server that is not up.
+    pub fn not_up(&self) -> Failure {
+        if self.shared.is_closed() {
+            return source_closed();
+        }
+        let reason = match self.problem() {
+            Some(problem) => problem.failure.message,
+            None if self.is_disabled() => "it is disabled in the config".to_owned(),
+            None => "it is still being started".to_owned(),
+        };
+        Failure::new(Status::Transport, format!("MCP server {:?} is not connected: {reason}", self.name)).of(&self.name)
+    }
+
+    /// True while calls to it have a chance: it is up, or has crashed and may be started again.
+    pub fn is_connected(&self) -> bool {
+        self.live().is_some() || (self.kept().is_some() && self.may_restart().is_some())
+    }
+
+    // -- the phases -------------------------------------------------------------------------------------------------
+
+    async fn connect(&self) -> Result<(Session, Listed), Problem> {
+        let began = Instant::now();
+        let Some(config) = &self.config else {
+            return Err(Problem { failure: self.not_up(), stderr: String::new() });
+        };
+        let mut lifecycle = config.lifecycle;
+        loop {
+            let (local, service) = self.start(config).await?;
+            let peer = match handshake::negotiate(&local.mux, lifecycle, &self.shared.hello, config.timeout).await {
+                Ok(peer) => peer,
+                Err(Refused::EndedOnProbe) => {
+                    log::at!(
+                        Info,
+                        "mcp",
+                        "server {:?} ended on server/discover; started again for initialize",
+                        self.name
+                    );
+                    local.gone().await;
+                    lifecycle = Lifecycle::Initialize;
+                    continue;
+                }
+                Err(Refused::Failed(failure)) => return Err(self.explain(failure, &local).await),
+            };
+            service.peer().set_peer_info(peer_info(&peer));
+            let listed = match self.list(&local.mux, &peer, config).await {
+                Ok(listed) => listed,
+                Err(failure) => return Err(self.explain(failure, &local).await),
+            };
+            let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let mux = local.mux.clone();
+            let session = Session { mux, peer, local, up_since: Instant::now(), ms, _service: service };
+            return Ok((session, listed));
+        }
+    }
+
+    async fn start(&self, config: &ServerConfig) -> Result<(Local, RunningService<RoleClient, Host>), Problem> {
+        let failed =
+            |failure: Failure| Problem { failure: failure.at(Phase::Start).of(&self.name), stderr: String::new() };
+        let Transport::Stdio { argv, env, cwd, .. } = &config.transport else {
+            return Err(failed(Failure::new(
+                Status::Transport,
+                "remote servers are not supported in this version; use a local server with a command",
+            )));
+        };
+        let shared = &self.shared;
+        let (mux, messages) =
+            Mux::new(&self.name, shared.secrets.clone(), shared.options.max_message_bytes, shared.hello.modern_meta());
+        let spec = Spec { argv: argv.clone(), env: env.clone(), cwd: cwd.clone() };
+        let starting = Local::start(spec, mux.clone(), &self.name, shared.secrets.clone(), &shared.tracker);
+        let local = match tokio::time::timeout(config.timeout, starting).await {
+            Ok(started) => started.map_err(|failure| failed(self.masked(failure)))?,
+            Err(_) => {
+                let ms = config.timeout.as_millis();
+                return Err(failed(Failure::new(
+                    Status::Timeout,
+                    format!("the process did not start within the time-out of {ms} ms"),
+                )));
+            }
+        };
+        let host = Host { server: self.name.to_string(), roots: shared.options.roots.clone() };
+        let service = rmcp::service::serve_directly(host, Seat::new(mux, messages), None);
+        Ok((local, service))
+    }
+
+    /// Lists the tools. What the server does not announce is not asked for, with one exception: a server that announces
+    /// nothing at all may still have tools.
+    async fn list(&self, mux: &Arc<Mux>, peer: &Peer, config: &ServerConfig) -> Result<Listed, Failure> {
+        let announced = peer.offers("tools");
+        if !announced && (peer.offers("resources") || peer.offers("prompts")) {
+            return Ok(Listed::default());
+        }
+        let clock = Clock::start(Phase::List, config.timeout, mux);
+        let mut list = ToolList::default();
+        let mut warnings = Vec::new();
+        let walked = pages(
+            "tools/list",
+            "tools",
+            &mut warnings,
+            |members| clock_request(&clock, members),
+            |page| list.add_page(&page),
+        )
+        .await;
+        match walked {
+            Ok(()) => {}
+            // It said it has none, and then that it cannot even list them.
+            Err(failure) if !announced && failure.status == Status::Server => return Ok(Listed::default()),
+            Err(failure) => return Err(failure.at(Phase::List)),
+        }
+        Ok(self.expose(list, warnings, config))
+    }
+
+    fn expose(&self, list: ToolList, mut warnings: Vec<String>, config: &ServerConfig) -> Listed {
+        let originals: Vec<&str> = list.tools.iter().map(|tool| &*tool.name).collect();
+        let exposed = self.shared.names.expose(self.index, &originals);
+        let unknown = config.filter.unknown(&originals);
+        if !unknown.is_empty() {
+            warnings
+                .push(format!("the tools filter names tools that the server does not have: {}", unknown.join(", ")));
+        }
+        warnings.extend(list.warnings.into_lines());
+        let tools = list
+            .tools
+            .iter()
+            .zip(exposed)
+            .filter(|(info, _)| config.filter.allows(&info.name))
+            .map(|(info, name)| {
+                Arc::new(Tool::new(&name, call::McpTool::new(&self.source, self, info.clone(), name.clone())))
+            })
+            .collect();
+        let warnings = warnings.into_iter().map(|warning| format!("server {:?}: {warning}", self.name)).collect();
+        Listed { tools, infos: list.tools, skipped: list.skipped.items, warnings }
+    }
+
+    /// Adds to a failure of the start what the process said and how it ended.
+    async fn explain(&self, failure: Failure, local: &Local) -> Problem {
+        if local.mux.is_closed() {
+            // The last lines of a process that ended may still be in its pipe.
+            let _ = tokio::time::timeout(LAST_WORDS, local.gone()).await;
+        }
+        let stderr = local.stderr();
+        let mut failure = self.masked(failure).of(&self.name);
+        if let Some(Transport::Stdio { withheld, .. }) = self.config.as_ref().map(|config| &config.transport) {
+            let named: Vec<&str> =
+                withheld.iter().map(String::as_str).filter(|name| has_word(&stderr, name)).take(5).collect();
+            if !named.is_empty() {
+                failure.message.push_str(&format!(
+                    "; its error output names {}, which the host has and did not pass on: add it to \"env\" or \"inheritEnv\"",
+                    named.join(", ")
+                ));
+            }
+        }
+        Problem { failure, stderr }
+    }
+
+    fn masked(&self, failure: Failure) -> Failure {
+        let message = self.shared.secrets.mask(&failure.message).into_owned();
+        Failure { message, ..failure }
+    }
+
+    // -- requests ---------------------------------------------------------------------------------------------------
+
+    /// One request of the host's to this server, bounded by `limits` and the server's own time-out.
+    pub async fn request(
+        self: &Arc<Self>,
+        method: &str,
+        members: &str,
+        meta: &str,
+        limits: &Limits,
+    ) -> Result<Reply, Failure> {
+        let session = limits.bound("the start of the server", self.session()).await??;
+        let reply = limits.cancellable("the request", session.request(self, method, members, meta, limits)).await;
+        reply.and_then(|reply| reply).map_err(|failure| failure.of(&self.name).at(Phase::Call))
+    }
+
+    /// A request that changes nothing at the server: repeated once where the server died before it answered.
+    pub async fn read(self: &Arc<Self>, method: &str, members: &str, limits: &Limits) -> Result<Reply, Failure> {
+        match self.request(method, members, "", limits).await {
+            Err(failure) if failure.status == Status::Transport && self.may_restart().is_some() => {
+                self.request(method, members, "", limits).await
+            }
+            ended => ended,
+        }
+    }
+
+    // -- documents --------------------------------------------------------------------------------------------------
+
+    /// The server's entry in the status document.
+    pub fn status(&self) -> String {
+        if let Some(session) = self.kept()
+            && (self.is_connected() || self.shared.is_closed())
+        {
+            return self.connected_status(&session);
+        }
+        if self.is_disabled() {
+            return "{\"status\":\"disabled\"}".to_owned();
+        }
+        let problem = self.problem().unwrap_or_else(|| Problem { failure: self.not_up(), stderr: String::new() });
+        let mut out = String::from("{\"status\":\"failed\"");
+        if let Some(phase) = problem.failure.phase {
+            out.push_str(&format!(",\"phase\":\"{}\"", phase.name()));
+        }
+        out.push_str(&format!(",\"reason\":{}", quoted(&problem.failure.message)));
+        if !problem.stderr.is_empty() {
+            out.push_str(&format!(",\"stderr\":{}", quoted(&problem.stderr)));
+        }
+        out.push('}');
+        out
+    }
+
+    fn connected_status(&self, session: &Session) -> String {
+        let listed = self.listed();
+        let peer = &session.peer;
+        let mut out = format!("{{\"status\":\"connected\",\"tools\":{}", listed.tools.len());
+        out.push_str(&format!(",\"protocolVersion\":{}", quoted(&peer.version)));
+        if let Some(info) = &peer.server_info {
+            out.push_str(&format!(",\"serverInfo\":{info}"));
+        }
+        out.push_str(&format!(",\"capabilities\":{}", peer.capabilities));
+        if let Some(instructions) = &peer.instructions {
+            out.push_str(&format!(",\"instructions\":{}", quoted(instructions)));
+        }
+        let skipped: Vec<String> = listed
+            .skipped
+            .iter()
+            .map(|skipped| format!("{{\"tool\":{},\"reason\":{}}}", quoted(&skipped.item), quoted(&skipped.reason)))
+            .collect();
+        if !skipped.is_empty() {
+            out.push_str(&format!(",\"skipped\":[{}]", skipped.join(",")));
+        }
+        out.push_str(&format!(",\"ms\":{}}}", session.ms));
+        out
+    }
+}
+
+impl State {
+    /// The failures in a row, counting the crash of `session` at `at`.
+    fn failures_after(&self, session: &Session, at: Instant) -> u32 {
+        let before = if at - session.up_since >= STEADY { 0 } else { self.failures };
+        before.saturating_add(1)
+    }
+}
+
+impl Session {
+    async fn request(
+        &self,
+        server: &Server,
+        method: &str,
+        members: &str,
+        meta: &str,
+        limits: &Limits,
+    ) -> Result<Reply, Failure> {
+        let request = Request {
+            method,
+            members,
+            meta,
+            progress: None,
+            wants_progress: true,
+            idle: limits.idle.unwrap_or_else(|| server.call_timeout()),
+            deadline: limits.deadline,
+            kind: RequestKind::Normal,
+        };
+        self.mux.request(request).await
+    }
+}
+
+async fn clock_request(clock: &Clock, members: String) -> Result<Reply, Failure> {
+    clock.request("tools/list", &members, RequestKind::Normal).await
+}
+
+/// Walks a paged list (MCP, pagination): `ask` sends one request, `take` takes one page and returns the next cursor.
+pub async fn pages<F>(
+    method: &str,
+    what: &str,
+    warnings: &mut Vec<String>,
+    mut ask: impl FnMut(String) -> F,
+    mut take: impl FnMut(Arc<str>) -> Result<Option<String>, String>,
+) -> Result<(), Failure>
+where
+    F: Future<Output = Result<Reply, Failure>>,
+{
+    let mut seen = std::collections::HashSet::new();
+    let mut members = String::new();
+    for page in 1.. {
+        let reply = ask(std::mem::take(&mut members)).await?;
+        let result = rpc::complete(method, &reply)?;
+        let next = take(Arc::from(result.text()))
+            .map_err(|reason| Failure::new(Status::Protocol, format!("the server's answer to {method}: {reason}")))?;
+        let Some(cursor) = next else { break };
+        if page == PAGES {
+            warnings.push(format!("the list of {what} was cut after {PAGES} pages"));
+            break;
+        }
+        members.push_str("\"cursor\":");
+        json::quote(&cursor, &mut members);
+        if !seen.insert(cursor) {
+            warnings.push(format!("the list of {what} was cut: the server repeated a cursor"));
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What the SDK's service knows of the peer.
+fn peer_info(peer: &Peer) -> ServerPeerInfo {
+    let capabilities: ServerCapabilities = serde_json::from_str(&peer.capabilities).unwrap_or_default();
+    let version = serde_json::from_value(serde_json::Value::from(peer.version.as_str())).unwrap_or_default();
+    ServerPeerInfo::new(version, capabilities)
+}
+
+/// True if `text` holds `word` between characters that cannot belong to a variable's name.
+fn has_word(text: &str, word: &str) -> bool {
+    let inside = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    text.match_indices(word).any(|(at, _)| {
+        let bytes = text.as_bytes();
+        !inside(at.checked_sub(1).and_then(|before| bytes.get(before))) && !inside(bytes.get(at + word.len()))
+    })
+}

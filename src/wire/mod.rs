@@ -1,0 +1,13 @@
+//! Bytes and messages: the raw, tolerant layer between the servers and what knows about them.
+//!
+//! - [`mux`]: who gets which message. Every call's reply is found by its id and kept as the bytes that came.
+//! - [`stdio`]: lines over the pipes of a local server's process.
+//! - [`broken`]: what a message that cannot be parsed still says.
+//! - [`service`]: the seat of the SDK (`rmcp`), which answers what servers ask.
+//!
+//! Nothing here knows what a tool or a resource is.
+
+pub mod broken;
+pub mod mux;
+pub mod service;
+pub mod stdio;

@@ -1,0 +1,717 @@
+//! The line mux: who gets which message.
+//!
+//! A call is written under an id of our own and answered from the raw bytes of its reply; nothing is decoded and
+//! encoded again. Progress restarts its call's clock. What servers ask or announce goes to the SDK's service. Every
+//! call ends exactly once: by its reply, a broken reply, a time-out, its deadline, a cancel (the future is dropped),
+//! or the end of the transport.
+#![forbid(unsafe_code)]
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rmcp::model::ServerJsonRpcMessage;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::config::Secrets;
+use crate::json::{self, Envelope, Message, Raw};
+use crate::log;
+use crate::outcome::{Failure, Status};
+use crate::wire::broken;
+
+/// Which generation of the protocol a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Era {
+    /// Not yet decided.
+    Unknown,
+    /// `initialize`, up to 2025-11-25.
+    Legacy,
+    /// No handshake, 2026-07-28 and later.
+    Modern,
+}
+
+/// Gets the raw params of each progress notification of one call.
+pub type Progress = Arc<dyn Fn(Raw<'_>) + Send + Sync>;
+
+/// One request, before it has an id.
+pub struct Request<'a> {
+    pub method: &'a str,
+    /// The members of `params` but `_meta`: `"name":"x","arguments":{}`. On one line.
+    pub members: &'a str,
+    /// Members of `_meta` that the host gave.
+    pub meta: &'a str,
+    /// Ask for progress, and tell it here.
+    pub progress: Option<Progress>,
+    pub wants_progress: bool,
+    /// The longest silence.
+    pub idle: Duration,
+    /// The longest time in all.
+    pub deadline: Duration,
+    pub kind: RequestKind,
+}
+
+/// What a request means to the mux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    Normal,
+    /// `server/discover` while the era is unknown: an error without an id answers it, and it is never cancelled.
+    Probe,
+    /// Never cancelled (MCP, lifecycle: a client must not cancel `initialize`).
+    Initialize,
+}
+
+/// A reply, as it came.
+#[derive(Debug)]
+pub struct Reply {
+    bytes: Vec<u8>,
+    body: Range<usize>,
+    /// The body is the `error` member, else the `result`.
+    pub is_error: bool,
+}
+
+impl Reply {
+    pub fn text(&self) -> &str {
+        // The mux checked the message as UTF-8 and the range falls on the edges of a JSON value.
+        std::str::from_utf8(&self.bytes[self.body.clone()]).unwrap_or("null")
+    }
+
+    pub fn raw(&self) -> Raw<'_> {
+        Raw::checked(self.text())
+    }
+}
+
+/// What waits to be written.
+#[derive(Debug)]
+pub struct Out {
+    id: Option<u64>,
+    bytes: Vec<u8>,
+}
+
+struct Pending {
+    answer: oneshot::Sender<Result<Reply, Failure>>,
+    progress: Option<Progress>,
+    idle: Duration,
+    /// The last sign of life.
+    quiet_since: Instant,
+    deadline: Instant,
+    deadline_ms: u128,
+    written: bool,
+    kind: RequestKind,
+}
+
+struct State {
+    next_id: u64,
+    pending: HashMap<u64, Pending>,
+    outbox: VecDeque<Out>,
+    /// Set once nothing can be sent any more: what every later call gets.
+    closed: Option<Failure>,
+    closed_at: Option<Instant>,
+    service: Option<mpsc::UnboundedSender<ServerJsonRpcMessage>>,
+    /// No idle time runs while the host has a question of this server open.
+    frozen: usize,
+    frozen_since: Option<Instant>,
+    frozen_total: Duration,
+    /// When the clock must look again.
+    wake: Option<Instant>,
+    first_noise: Option<String>,
+    stray_error: Option<String>,
+}
+
+/// The calls of one session with one server.
+pub struct Mux {
+    state: Mutex<State>,
+    to_write: Notify,
+    clock: Notify,
+    era: AtomicU8,
+    /// The `_meta` members that every request of the modern era carries.
+    modern_meta: OnceLock<String>,
+    server: String,
+    secrets: Arc<Secrets>,
+    pub limit: usize,
+}
+
+impl std::fmt::Debug for Mux {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mux").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Mux {
+    /// `modern_meta`: the members of `_meta` of a modern request. Returns the mux and what the SDK's service reads.
+    pub fn new(
+        server: &str,
+        secrets: Arc<Secrets>,
+        limit: usize,
+        modern_meta: String,
+    ) -> (Arc<Mux>, mpsc::UnboundedReceiver<ServerJsonRpcMessage>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mux = Mux {
+            state: Mutex::new(State {
+                next_id: 1,
+                pending: HashMap::new(),
+                outbox: VecDeque::new(),
+                closed: None,
+                closed_at: None,
+                service: Some(sender),
+                frozen: 0,
+                frozen_since: None,
+                frozen_total: Duration::ZERO,
+                wake: None,
+                first_noise: None,
+                stray_error: None,
+            }),
+            to_write: Notify::new(),
+            clock: Notify::new(),
+            era: AtomicU8::new(Era::Unknown as u8),
+            modern_meta: OnceLock::from(modern_meta),
+            server: server.to_owned(),
+            secrets,
+            limit,
+        };
+        (Arc::new(mux), receiver)
+    }
+
+    pub fn era(&self) -> Era {
+        match self.era.load(Ordering::Relaxed) {
+            1 => Era::Legacy,
+            2 => Era::Modern,
+            _ => Era::Unknown,
+        }
+    }
+
+    pub fn set_era(&self, era: Era) {
+        self.era.store(era as u8, Ordering::Relaxed);
+    }
+
+    /// Queues a request. The future gives its reply; dropping the future cancels the call and tells the server.
+    pub fn request(self: &Arc<Self>, request: Request<'_>) -> Call {
+        let (answer, reply) = oneshot::channel();
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let id = state.next_id;
+        state.next_id += 1;
+        if let Some(closed) = &state.closed {
+            let _ = answer.send(Err(closed.clone()));
+            return Call { mux: self.clone(), id, reply, ended: false };
+        }
+        let bytes = self.encode(id, &request);
+        let deadline = now + request.deadline;
+        state.pending.insert(
+            id,
+            Pending {
+                answer,
+                progress: request.progress,
+                idle: request.idle,
+                quiet_since: now,
+                deadline,
+                deadline_ms: request.deadline.as_millis(),
+                written: false,
+                kind: request.kind,
+            },
+        );
+        state.outbox.push_back(Out { id: Some(id), bytes });
+        let due = deadline.min(now + request.idle);
+        let sooner = state.wake.is_none_or(|wake| due < wake);
+        if sooner {
+            state.wake = Some(due);
+        }
+        drop(state);
+        self.to_write.notify_one();
+        if sooner {
+            self.clock.notify_one();
+        }
+        Call { mux: self.clone(), id, reply, ended: false }
+    }
+
+    fn encode(&self, id: u64, request: &Request<'_>) -> Vec<u8> {
+        let modern = self.era() == Era::Modern || request.kind == RequestKind::Probe;
+        let modern_meta = if modern { self.modern_meta.get().map_or("", String::as_str) } else { "" };
+        let mut out = Vec::with_capacity(
+            96 + request.method.len() + request.members.len() + request.meta.len() + modern_meta.len(),
+        );
+        let id = id.to_string();
+        for part in ["{\"jsonrpc\":\"2.0\",\"id\":", &id, ",\"method\":\"", request.method, "\""] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        let token = if request.wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
+        let has_meta = !(token.is_empty() && modern_meta.is_empty() && request.meta.is_empty());
+        if has_meta || !request.members.is_empty() {
+            out.extend_from_slice(b",\"params\":{");
+            out.extend_from_slice(request.members.as_bytes());
+            if has_meta {
+                if !request.members.is_empty() {
+                    out.push(b',');
+                }
+                out.extend_from_slice(b"\"_meta\":{");
+                let mut first = true;
+                for part in [token.as_str(), modern_meta, request.meta] {
+                    if !part.is_empty() {
+                        if !first {
+                            out.push(b',');
+                        }
+                        first = false;
+                        out.extend_from_slice(part.as_bytes());
+                    }
+                }
+                out.push(b'}');
+            }
+            out.push(b'}');
+        }
+        out.push(b'}');
+        out
+    }
+
+    /// Queues a message that expects no reply: one JSON object on one line.
+    pub fn send(&self, message: Vec<u8>) {
+        let mut state = self.state.lock();
+        if state.closed.is_none() {
+            state.outbox.push_back(Out { id: None, bytes: message });
+            drop(state);
+            self.to_write.notify_one();
+        }
+    }
+
+    /// Ends every call, now and later, with `failure`. The first reason counts.
+    pub fn close(&self, failure: Failure) {
+        let pending = {
+            let mut state = self.state.lock();
+            if state.closed.is_some() {
+                return;
+            }
+            state.closed = Some(failure.clone());
+            state.closed_at = Some(Instant::now());
+            state.outbox.clear();
+            state.service = None;
+            std::mem::take(&mut state.pending)
+        };
+        for call in pending.into_values() {
+            let _ = call.answer.send(Err(failure.clone()));
+        }
+        self.to_write.notify_one();
+        self.clock.notify_one();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed.is_some()
+    }
+
+    /// Why the session ended, if it did.
+    pub fn closed(&self) -> Option<Failure> {
+        self.state.lock().closed.clone()
+    }
+
+    /// What a message about a silent server should add: stray errors, and the first line that was no JSON-RPC.
+    pub fn hint(&self) -> String {
+        self.state.lock().hint()
+    }
+
+    /// When the session ended.
+    pub fn closed_at(&self) -> Option<Instant> {
+        self.state.lock().closed_at
+    }
+
+    // -- what the transport calls -----------------------------------------------------------------------------------
+
+    /// Moves what is to be written into `buffer`, each message followed by a line break, until `buffer` holds about
+    /// `enough` bytes. False: the mux is closed.
+    pub fn take_lines(&self, buffer: &mut Vec<u8>, enough: usize) -> bool {
+        let mut state = self.state.lock();
+        while buffer.len() < enough {
+            let Some(out) = state.outbox.pop_front() else { break };
+            if let Some(pending) = out.id.and_then(|id| state.pending.get_mut(&id)) {
+                pending.written = true;
+            }
+            if buffer.is_empty() {
+                *buffer = out.bytes;
+            } else {
+                buffer.extend_from_slice(&out.bytes);
+            }
+            buffer.push(b'\n');
+        }
+        state.closed.is_none()
+    }
+
+    /// Waits until there is something to write, or the mux is closed.
+    pub async fn wants_to_write(&self) {
+        self.to_write.notified().await;
+    }
+
+    /// One message from the server: a line, or the data of one event.
+    pub fn deliver(&self, mut bytes: Vec<u8>) {
+        trim(&mut bytes);
+        match bytes.first() {
+            None => return,
+            Some(b'{' | b'[') => {}
+            Some(_) => return self.noise(&bytes),
+        }
+        // Text is checked once, here; what is no UTF-8 becomes U+FFFD.
+        if std::str::from_utf8(&bytes).is_err() {
+            bytes = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
+        }
+        match json::envelope(&bytes) {
+            Ok(Envelope::Message(message)) => self.message(bytes, message),
+            Ok(Envelope::Batch(list)) => {
+                // JSON-RPC batches: revision 2025-03-26 has them.
+                let text = std::str::from_utf8(&bytes[list]).unwrap_or("[]");
+                let mut empty = true;
+                for item in Raw::checked(text).elements() {
+                    empty = false;
+                    self.deliver_item(item);
+                }
+                if empty {
+                    self.noise(&bytes);
+                }
+            }
+            Ok(Envelope::Other) => self.noise(&bytes),
+            Err(error) if broken::is_reply(&bytes) => {
+                let why = format!("sent a reply that is not valid JSON: {} at byte {}", error.what, error.at);
+                self.broken(&bytes, Status::Protocol, &why);
+            }
+            Err(_) => self.noise(&bytes),
+        }
+    }
+
+    /// One message of a batch. A batch in a batch is noise.
+    fn deliver_item(&self, item: Raw<'_>) {
+        let bytes = item.text().as_bytes().to_vec();
+        match json::envelope(&bytes) {
+            Ok(Envelope::Message(message)) => self.message(bytes, message),
+            _ => self.noise(&bytes),
+        }
+    }
+
+    /// A message that grew past the limit; `head` is how it began.
+    pub fn over_limit(&self, head: &[u8]) {
+        let start = head.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
+        let head = &head[start..];
+        if head.starts_with(b"{") && !broken::head(head).has_method {
+            let why = format!("sent a reply larger than the limit of {} bytes (option maxMessageBytes)", self.limit);
+            self.broken(head, Status::Limit, &why);
+        } else {
+            self.noise(head);
+        }
+    }
+
+    /// Looks for calls whose time is over. Returns when to look again; waits for that with [`Mux::clock_moved`].
+    pub fn expire(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut over = Vec::new();
+        let mut state = self.state.lock();
+        let frozen = state.frozen > 0;
+        let mut next: Option<Instant> = None;
+        for (id, call) in &state.pending {
+            let idle_end = call.quiet_since + call.idle;
+            let due = if frozen { call.deadline } else { call.deadline.min(idle_end) };
+            if due <= now {
+                over.push((*id, call.deadline <= now));
+            } else if next.is_none_or(|next| due < next) {
+                next = Some(due);
+            }
+        }
+        state.wake = next;
+        let hint = if over.is_empty() { String::new() } else { state.hint() };
+        for (id, by_deadline) in over {
+            let Some(call) = state.pending.remove(&id) else { continue };
+            self.tell_cancelled(&mut state, id, &call, "time-out");
+            let why = if by_deadline {
+                format!("no result within the deadline of {} ms", call.deadline_ms)
+            } else {
+                format!("no answer for {} ms", call.idle.as_millis())
+            };
+            let failure = Failure::new(Status::Timeout, format!("{why}{hint}"));
+            let _ = call.answer.send(Err(failure));
+        }
+        drop(state);
+        next
+    }
+
+    /// Waits until an earlier time-out than the last one told was set, or the mux is closed.
+    pub async fn clock_moved(&self) {
+        self.clock.notified().await;
+    }
+
+    // -- clocks that stand still ------------------------------------------------------------------------------------
+
+    /// Stops the idle clocks until the guard is dropped. Deadlines run on.
+    pub fn freeze(self: &Arc<Self>) -> Frozen {
+        let mut state = self.state.lock();
+        state.frozen += 1;
+        if state.frozen == 1 {
+            state.frozen_since = Some(Instant::now());
+        }
+        Frozen(self.clone())
+    }
+
+    /// How long the idle clocks have stood still so far.
+    pub fn frozen_total(&self) -> Duration {
+        let state = self.state.lock();
+        state.frozen_total + state.frozen_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn thaw(&self) {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        state.frozen -= 1;
+        if state.frozen > 0 {
+            return;
+        }
+        let Some(since) = state.frozen_since.take() else { return };
+        state.frozen_total += now - since;
+        for call in state.pending.values_mut() {
+            call.quiet_since += now - call.quiet_since.max(since);
+        }
+        state.wake = Some(now);
+        drop(state);
+        self.clock.notify_one();
+    }
+
+    // -- who gets it ------------------------------------------------------------------------------------------------
+
+    fn message(&self, bytes: Vec<u8>, message: Message) {
+        let text = |range: &Range<usize>| std::str::from_utf8(&bytes[range.clone()]).unwrap_or("null");
+        if let Some(method) = &message.method {
+            let method = Raw::checked(text(method)).as_str();
+            if method.as_deref() == Some("notifications/progress") {
+                return self.progress(message.params.as_ref().map(|params| Raw::checked(text(params))));
+            }
+            if message.id.is_some() && self.era() == Era::Modern {
+                log::at!(
+                    Warn,
+                    "wire",
+                    "{}: ignored the request {}: a server of 2026-07-28 may not send one",
+                    self.server,
+                    method.as_deref().unwrap_or("(unnamed)")
+                );
+                return;
+            }
+            return self.to_service(&bytes);
+        }
+        let is_null = |range: &Range<usize>| text(range) == "null";
+        // `error: null` beside a result is how some servers write a success.
+        let error = message.error.clone().filter(|error| !(is_null(error) && message.result.is_some()));
+        let result = message.result.clone().filter(|result| !(is_null(result) && error.is_some()));
+        let id = message.id.as_ref().map(|id| Raw::checked(text(id)));
+        let Some(number) = id.and_then(own_id) else {
+            let nameless = id.is_none_or(|id| id.is_null());
+            match error {
+                Some(error) if nameless => self.stray_error(bytes, error),
+                _ if nameless => self.noise(&bytes),
+                _ => log::at!(Debug, "wire", "{}: ignored a reply to a call that is not ours", self.server),
+            }
+            return;
+        };
+        let reply = match (result, error) {
+            (Some(_), Some(_)) => Err(self.protocol("sent a reply with both a result and an error")),
+            (None, None) => Err(self.protocol("sent a reply with neither a result nor an error")),
+            (Some(body), None) => Ok(Reply { bytes, body, is_error: false }),
+            (None, Some(body)) => Ok(Reply { bytes, body, is_error: true }),
+        };
+        self.answer(number, reply);
+    }
+
+    fn answer(&self, id: u64, reply: Result<Reply, Failure>) {
+        let call = self.state.lock().pending.remove(&id);
+        match call {
+            Some(call) => {
+                let _ = call.answer.send(reply);
+            }
+            // Late, after a time-out or a cancel, or never ours.
+            None => log::at!(Debug, "wire", "{}: ignored a reply to no open call (id {id})", self.server),
+        }
+    }
+
+    fn progress(&self, params: Option<Raw<'_>>) {
+        let Some(params) = params else { return };
+        let Some(id) = params.get("progressToken").and_then(own_id) else { return };
+        let listener = {
+            let mut state = self.state.lock();
+            let Some(call) = state.pending.get_mut(&id) else { return };
+            call.quiet_since = Instant::now();
+            call.progress.clone()
+        };
+        if let Some(listener) = listener {
+            listener(params);
+        }
+    }
+
+    fn to_service(&self, bytes: &[u8]) {
+        match serde_json::from_slice::<ServerJsonRpcMessage>(bytes) {
+            Ok(message) => {
+                if let Some(service) = &self.state.lock().service {
+                    let _ = service.send(message);
+                }
+            }
+            Err(error) => {
+                log::at!(Debug, "wire", "{}: ignored a message that is malformed: {error}", self.server);
+            }
+        }
+    }
+
+    fn stray_error(&self, bytes: Vec<u8>, body: Range<usize>) {
+        let mut state = self.state.lock();
+        let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
+        if let Some(call) = probe.and_then(|id| state.pending.remove(&id)) {
+            let _ = call.answer.send(Ok(Reply { bytes, body, is_error: true }));
+        } else {
+            state.stray_error = Some(excerpt(&bytes[body], &self.secrets));
+        }
+    }
+
+    fn broken(&self, bytes: &[u8], status: Status, why: &str) {
+        let head = broken::head(bytes);
+        let mut state = self.state.lock();
+        let id = head.id.or_else(|| match state.pending.len() {
+            1 => state.pending.keys().next().copied(),
+            _ => None,
+        });
+        let call = id.and_then(|id| state.pending.remove(&id));
+        drop(state);
+        log::at!(Warn, "wire", "{}: {why}", self.server);
+        if let Some(call) = call {
+            let _ = call.answer.send(Err(Failure::new(status, format!("the server {why}"))));
+        }
+    }
+
+    fn noise(&self, bytes: &[u8]) {
+        let line = excerpt(bytes, &self.secrets);
+        log::at!(Debug, "wire", "{}: ignored a line that is no JSON-RPC message: {line}", self.server);
+        let mut state = self.state.lock();
+        if state.first_noise.is_none() {
+            state.first_noise = Some(line);
+        }
+    }
+
+    fn protocol(&self, why: &str) -> Failure {
+        log::at!(Warn, "wire", "{}: {why}", self.server);
+        Failure::new(Status::Protocol, format!("the server {why}"))
+    }
+
+    /// Takes a call back: unsent it just vanishes, else the server is told.
+    fn tell_cancelled(&self, state: &mut State, id: u64, call: &Pending, reason: &str) {
+        if !call.written {
+            state.outbox.retain(|out| out.id != Some(id));
+            return;
+        }
+        if call.kind != RequestKind::Normal || state.closed.is_some() {
+            return;
+        }
+        let meta = match (self.era(), self.modern_meta.get()) {
+            (Era::Modern, Some(meta)) => format!(",\"_meta\":{{{meta}}}"),
+            _ => String::new(),
+        };
+        let message = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\
+             \"reason\":\"{reason}\"{meta}}}}}"
+        );
+        state.outbox.push_back(Out { id: None, bytes: message.into_bytes() });
+        self.to_write.notify_one();
+    }
+
+    fn abandon(&self, id: u64) {
+        let mut state = self.state.lock();
+        if let Some(call) = state.pending.remove(&id) {
+            self.tell_cancelled(&mut state, id, &call, "cancelled by the host");
+        }
+    }
+}
+
+impl State {
+    /// What else a message about silence should say.
+    fn hint(&self) -> String {
+        let mut hint = String::new();
+        if let Some(error) = &self.stray_error {
+            hint.push_str("; the server sent an error without an id: ");
+            hint.push_str(error);
+        }
+        if let Some(noise) = &self.first_noise {
+            hint.push_str("; the first line it wrote that is no JSON-RPC message: ");
+            hint.push_str(noise);
+        }
+        hint
+    }
+}
+
+/// Keeps the idle clocks of a session still.
+#[derive(Debug)]
+pub struct Frozen(Arc<Mux>);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.0.thaw();
+    }
+}
+
+/// A call under way. Dropping it before it has ended cancels it.
+#[derive(Debug)]
+pub struct Call {
+    mux: Arc<Mux>,
+    id: u64,
+    reply: oneshot::Receiver<Result<Reply, Failure>>,
+    ended: bool,
+}
+
+impl Future for Call {
+    type Output = Result<Reply, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match Pin::new(&mut self.reply).poll(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(ended) => {
+                self.ended = true;
+                Poll::Ready(ended.unwrap_or_else(|_| Err(Failure::new(Status::Closed, "the session was closed"))))
+            }
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.mux.abandon(self.id);
+        }
+    }
+}
+
+/// One of our ids: 7, 7.0 or "7".
+fn own_id(raw: Raw<'_>) -> Option<u64> {
+    if let Some(id) = raw.as_u64() {
+        return Some(id);
+    }
+    if let Some(text) = raw.as_str() {
+        return text.parse().ok();
+    }
+    let float = raw.as_f64()?;
+    // Whole numbers below 2^53 only: beyond that a float does not name one integer.
+    (float >= 0.0 && float < 9_007_199_254_740_992.0 && float.fract() == 0.0).then_some(float as u64)
+}
+
+/// Removes a byte order mark and blanks around the message, without moving it if there are none.
+fn trim(bytes: &mut Vec<u8>) {
+    while bytes.last().is_some_and(u8::is_ascii_whitespace) {
+        bytes.pop();
+    }
+    let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let blanks = bytes[mark..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    if mark + blanks > 0 {
+        bytes.drain(..mark + blanks);
+    }
+}
+
+/// A short quotation of what a server wrote.
+fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
+    const LONGEST: usize = 120;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST * 4)]);
+    let masked = secrets.mask(&text);
+    let mut short: String = masked.chars().take(LONGEST).collect();
+    if short.len() < masked.len() || bytes.len() > LONGEST * 4 {
+        short.push('…');
+    }
+    format!("{short:?}")
+}

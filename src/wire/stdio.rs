@@ -1,0 +1,334 @@
+//! A local server: lines over the pipes of its process (MCP, transports, stdio).
+//!
+//! One task a server reads, writes and keeps the clock; it ends when the session does, and then ends the process.
+#![forbid(unsafe_code)]
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Secrets;
+use crate::log;
+use crate::outcome::{Failure, Status};
+use crate::process::{self, Exit, PipeEnd, Process, Spec};
+use crate::wire::broken;
+use crate::wire::mux::Mux;
+
+/// What one read asks for, and what one write holds at most, unless a single message is larger.
+const CHUNK: usize = 64 * 1024;
+/// After so many reads without a pause the other tasks get a turn.
+const READS_A_TURN: usize = 16;
+/// How long the two signs of an end (end-of-file, exit) may lie apart before the first one counts alone.
+const GRACE: Duration = Duration::from_millis(300);
+/// How much of a server's standard error is kept for messages.
+const TAIL: usize = 8 * 1024;
+
+/// A running local server.
+#[derive(Debug)]
+pub struct Local {
+    pub mux: Arc<Mux>,
+    process: Arc<Process>,
+    stderr: Arc<Stderr>,
+    gone: CancellationToken,
+}
+
+impl Local {
+    /// Starts the process and the task that serves it, which runs under `tracker`.
+    pub async fn start(
+        spec: Spec,
+        mux: Arc<Mux>,
+        server: &str,
+        secrets: Arc<Secrets>,
+        tracker: &TaskTracker,
+    ) -> Result<Local, Failure> {
+        let spawned = process::spawn(spec).await?;
+        let broken_pipe = |error: std::io::Error| {
+            Failure::new(Status::Spawn, format!("the pipes of the server's process cannot be watched: {error}"))
+        };
+        let stdin = spawned.stdin.awaitable(Interest::WRITABLE).map_err(broken_pipe)?;
+        let stdout = spawned.stdout.awaitable(Interest::READABLE).map_err(broken_pipe)?;
+        let stderr_pipe = spawned.stderr.awaitable(Interest::READABLE).map_err(broken_pipe)?;
+        let stderr = Arc::new(Stderr { server: server.to_owned(), secrets, tail: Mutex::new(Vec::new()) });
+        let gone = CancellationToken::new();
+        let process = spawned.process;
+
+        let drained = tracker.spawn(drain(stderr_pipe, stderr.clone()));
+        tracker.spawn({
+            let (mux, process, gone) = (mux.clone(), process.clone(), gone.clone());
+            async move {
+                serve(&mux, &process, stdin, stdout).await;
+                process.end().await;
+                // A process that left the group may hold the pipe for ever.
+                let abort = drained.abort_handle();
+                if tokio::time::timeout(GRACE, drained).await.is_err() {
+                    abort.abort();
+                }
+                gone.cancel();
+            }
+        });
+        Ok(Local { mux, process, stderr, gone })
+    }
+
+    /// Ends the session with `failure` and waits until no process of it is left.
+    pub async fn end(&self, failure: Failure) {
+        self.mux.close(failure);
+        self.gone.cancelled().await;
+    }
+
+    /// Ends the session and its processes at once.
+    pub fn kill(&self, failure: Failure) {
+        self.mux.close(failure);
+        self.process.kill();
+    }
+
+    /// Waits until no process of the session is left.
+    pub async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+
+    /// The last lines of the server's standard error, secrets masked.
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.mux.close(Failure::new(Status::Closed, "the session was closed"));
+    }
+}
+
+/// Serves the session until it ends, and closes the mux with the reason.
+async fn serve(mux: &Arc<Mux>, process: &Process, stdin: AsyncFd<PipeEnd>, stdout: AsyncFd<PipeEnd>) {
+    let failure = {
+        let mut reading = std::pin::pin!(read(mux, stdout));
+        let mut exit = std::pin::pin!(process.exited());
+        tokio::select! {
+            () = &mut reading => {
+                let ended = tokio::time::timeout(GRACE, exit).await;
+                Failure::new(Status::Transport, match ended {
+                    Ok(exit) => ended_text(&exit),
+                    Err(_) => "the server closed its output".to_owned(),
+                })
+            }
+            exit = &mut exit => {
+                // What it wrote before it ended still counts.
+                let _ = tokio::time::timeout(GRACE, reading).await;
+                Failure::new(Status::Transport, ended_text(&exit))
+            }
+            failure = write(mux, stdin) => failure,
+            () = keep_time(mux) => return,
+        }
+    };
+    mux.close(failure);
+}
+
+fn ended_text(exit: &Exit) -> String {
+    format!("the server's process ended: {exit}")
+}
+
+/// Ends overdue calls until the mux is closed.
+async fn keep_time(mux: &Mux) {
+    while !mux.is_closed() {
+        match mux.expire() {
+            None => mux.clock_moved().await,
+            Some(next) => tokio::select! {
+                () = tokio::time::sleep_until(next) => {}
+                () = mux.clock_moved() => {}
+            },
+        }
+    }
+}
+
+/// Writes what the mux has, several messages at a time, until the server takes no more.
+async fn write(mux: &Mux, stdin: AsyncFd<PipeEnd>) -> Failure {
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        if !mux.take_lines(&mut buffer, CHUNK) {
+            return Failure::new(Status::Closed, "the session was closed");
+        }
+        if buffer.is_empty() {
+            mux.wants_to_write().await;
+            continue;
+        }
+        let mut written = 0;
+        while written < buffer.len() {
+            match stdin.get_ref().write_some(&buffer[written..]) {
+                Ok(count) => written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // Cannot fail while the runtime lives.
+                    if let Ok(mut ready) = stdin.writable().await {
+                        ready.clear_ready();
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    // Its exit, if that is the cause, says more.
+                    tokio::time::sleep(GRACE).await;
+                    return Failure::new(Status::Transport, "the server closed its input");
+                }
+                Err(error) => {
+                    return Failure::new(Status::Transport, format!("the server's input cannot be written: {error}"));
+                }
+            }
+        }
+    }
+}
+
+/// Reads lines until end-of-file.
+async fn read(mux: &Mux, stdout: AsyncFd<PipeEnd>) {
+    let mut lines = Lines { buffer: Vec::new(), searched: 0, skipping: false };
+    each_read(&stdout, CHUNK, |pipe| {
+        let count = pipe.read_behind(&mut lines.buffer, CHUNK)?;
+        lines.split(mux);
+        Ok(count)
+    })
+    .await;
+    // A last message without its line break.
+    if !lines.skipping && !lines.buffer.is_empty() {
+        mux.deliver(std::mem::take(&mut lines.buffer));
+    }
+}
+
+/// Calls `read_once`, which asks for `most` bytes, whenever there is something to read, until the end of the pipe.
+async fn each_read(
+    pipe: &AsyncFd<PipeEnd>,
+    most: usize,
+    mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<usize>,
+) {
+    let mut reads = 0;
+    // Waiting cannot fail while the runtime lives.
+    while let Ok(mut ready) = pipe.readable().await {
+        match read_once(pipe.get_ref()) {
+            Ok(0) => return,
+            // A short read has emptied the pipe: the next one would only say so.
+            Ok(count) if count < most => ready.clear_ready(),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => ready.clear_ready(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+        reads += 1;
+        if reads % READS_A_TURN == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Splits what was read into lines. Holds at most one unfinished line, up to the limit.
+struct Lines {
+    buffer: Vec<u8>,
+    /// So much of the buffer holds no line break.
+    searched: usize,
+    /// Inside a line that grew past the limit.
+    skipping: bool,
+}
+
+impl Lines {
+    fn split(&mut self, mux: &Mux) {
+        let mut start = 0;
+        while let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
+            let end = self.searched + found;
+            self.searched = end + 1;
+            if std::mem::take(&mut self.skipping) {
+                start = end + 1;
+                continue;
+            }
+            let length = end - start;
+            if length > mux.limit {
+                mux.over_limit(&self.buffer[start..start + length.min(broken::HEAD)]);
+            } else if start == 0 && end + 1 == self.buffer.len() && length > self.buffer.capacity() / 2 {
+                // A large message that fills the buffer moves on without a copy.
+                let mut line = std::mem::take(&mut self.buffer);
+                line.truncate(end);
+                self.searched = 0;
+                mux.deliver(line);
+                return;
+            } else {
+                mux.deliver(self.buffer[start..end].to_vec());
+            }
+            start = end + 1;
+        }
+        self.buffer.drain(..start);
+        self.searched = self.buffer.len();
+        if self.skipping {
+            self.buffer.clear();
+            self.searched = 0;
+        } else if self.buffer.len() > mux.limit {
+            mux.over_limit(&self.buffer[..self.buffer.len().min(broken::HEAD)]);
+            self.buffer = Vec::new();
+            self.searched = 0;
+            self.skipping = true;
+        }
+    }
+}
+
+/// The end of a server's standard error.
+#[derive(Debug)]
+struct Stderr {
+    server: String,
+    secrets: Arc<Secrets>,
+    tail: Mutex<Vec<u8>>,
+}
+
+impl Stderr {
+    fn keep(&self, bytes: &[u8]) {
+        let mut tail = self.tail.lock();
+        tail.extend_from_slice(bytes);
+        if tail.len() > 2 * TAIL {
+            let cut = tail.len() - TAIL;
+            tail.drain(..cut);
+        }
+    }
+
+    fn text(&self) -> String {
+        let tail = self.tail.lock();
+        let mut kept = &tail[tail.len().saturating_sub(TAIL)..];
+        if kept.len() < tail.len() {
+            // Begin with a whole line.
+            if let Some(at) = memchr::memchr(b'\n', kept) {
+                kept = &kept[at + 1..];
+            }
+        }
+        self.secrets.mask(String::from_utf8_lossy(kept).trim_end()).into_owned()
+    }
+
+    fn log_line(&self, line: &[u8]) {
+        if log::enabled(log::Level::Info) {
+            let text = String::from_utf8_lossy(line);
+            let text = self.secrets.mask(text.trim_end());
+            if !text.is_empty() {
+                log::at!(Info, "server", "{}: {text}", self.server);
+            }
+        }
+    }
+}
+
+/// Reads a server's standard error to its end, whatever it holds: a full pipe would stop the server.
+async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
+    let mut buffer: Vec<u8> = Vec::new();
+    each_read(&pipe, TAIL, |pipe| {
+        let count = pipe.read_behind(&mut buffer, TAIL)?;
+        stderr.keep(&buffer[buffer.len() - count..]);
+        let mut start = 0;
+        while let Some(found) = memchr::memchr(b'\n', &buffer[start..]) {
+            stderr.log_line(&buffer[start..start + found]);
+            start += found + 1;
+        }
+        if start == 0 && buffer.len() > TAIL {
+            stderr.log_line(&buffer);
+            start = buffer.len();
+        }
+        buffer.drain(..start);
+        Ok(count)
+    })
+    .await;
+    stderr.log_line(&buffer);
+}

@@ -1,5 +1,14 @@
 //! toolnexus: an MCP host behind a C ABI.
 #![deny(rustdoc::broken_intra_doc_links)]
 
+pub mod config;
+pub mod context;
+pub mod ffi;
+pub mod json;
+pub mod log;
+pub mod mcp;
 pub mod outcome;
+pub mod process;
 pub mod runtime;
+pub mod tool;
+pub mod wire;

@@ -1,0 +1,55 @@
+//! What every export does first and last.
+//!
+//! First it looks whether this is a forked child, before any lock is taken: another thread of the parent may have held
+//! it. Last it turns a panic into `TN_E_INTERNAL`: unwinding into C is undefined.
+
+use std::sync::Arc;
+
+use crate::ffi::handle;
+use crate::ffi::result::ResultObject;
+use crate::ffi::types::{tn_result, tn_status};
+use crate::outcome::{Failure, Outcome, Status};
+use crate::runtime;
+
+/// An export that answers with a result. Never NULL.
+pub fn result(body: impl FnOnce() -> Result<ResultObject, Failure>) -> *mut tn_result {
+    if runtime::is_forked() {
+        return pointer(handle::FORKED);
+    }
+    let object = match runtime::catch(body) {
+        Ok(Ok(object)) => object,
+        Ok(Err(failure)) | Err(failure) => ResultObject::from(Outcome::from(failure)),
+    };
+    pointer(handle::new(Arc::new(object)))
+}
+
+/// An export that answers with a status.
+pub fn status(body: impl FnOnce() -> Result<(), Failure>) -> tn_status {
+    if runtime::is_forked() {
+        return Status::Forked as tn_status;
+    }
+    let status = match runtime::catch(body) {
+        Ok(Ok(())) => Status::Ok,
+        Ok(Err(failure)) | Err(failure) => failure.status,
+    };
+    status as tn_status
+}
+
+/// An export whose answer has a null value: what `body` has to say, or `null`.
+pub fn value<T>(null: T, body: impl FnOnce() -> Option<T>) -> T {
+    if runtime::is_forked() {
+        return null;
+    }
+    runtime::catch(body).ok().flatten().unwrap_or(null)
+}
+
+/// A handle as C sees it.
+pub fn pointer<T>(handle: u64) -> *mut T {
+    // The value is a name. Nobody dereferences it, so it needs no provenance.
+    std::ptr::without_provenance_mut(usize::try_from(handle).unwrap_or_default())
+}
+
+/// The handle in a pointer that C gave.
+pub fn handle_of<T>(pointer: *const T) -> u64 {
+    pointer.addr() as u64
+}

@@ -1,0 +1,239 @@
+//! The servers of a config.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use crate::context::Limits;
+use crate::ffi::result::{Made, ResultObject};
+use crate::ffi::tools::ToolsObject;
+use crate::ffi::types::{tn_context, tn_mcp, tn_queue, tn_result, tn_tools};
+use crate::ffi::{config, context, guard, handle, text};
+use crate::mcp::source::Source;
+use crate::mcp::{request, resources};
+use crate::outcome::{Failure, Outcome, Status};
+use crate::runtime;
+
+fn get(mcp: *const tn_mcp) -> Result<Arc<Source>, Failure> {
+    handle::get::<Source>(guard::handle_of(mcp), "mcp")
+}
+
+/// Connects to every server of a config, all at once, and returns when each is connected or has failed. BLOCKS.
+///
+/// One bad server never fails the load and never delays the others: it is in the document, with the phase and the reason:
+///
+///     {"servers":{"files":{"status":"connected","tools":3,"protocolVersion":"…","serverInfo":{…},"capabilities":{…},
+///                          "instructions":"…","skipped":[{"tool":"x","reason":"…"}],"ms":41},
+///                 "bad":{"status":"failed","phase":"initialize","reason":"…","stderr":"last lines"}},
+///      "warnings":["…"],"guardian":true}
+///
+/// A status is `connected`, `disabled`, `failed` or `needs_auth`. Each phase (start, initialize, list) has the server's
+/// `timeout` for itself. Take the source with tn_result_take_mcp; freeing a result that still holds it closes it.
+///
+/// Options, a JSON object, with their defaults (what a server's own entry says counts for it):
+///
+///     {"elicitation":true,"sampling":false,"roots":["file:///…"],"inputs":{"ID":"value"},"workspaceFolder":"…",
+///      "clientInfo":{"name":"toolnexus","version":"…"},"inheritEnv":false,"parallel":0,
+///      "restart":{"max":3,"backoffMs":200},"liveTools":true,"lifecycle":"auto","maxMessageBytes":67108864,
+///      "requestTimeoutMs":300000}
+///
+/// @param config   JSON text or the path of a file, as for tn_config_parse
+/// @param options  the options, or NULL for the defaults. An unknown key is TN_E_ARGUMENT
+/// @param events   must be NULL in this version of the library
+/// @param context  its deadline and its cancel end the whole load, with everything that it started; or NULL
+/// @return         a result, yours to free: TN_E_CONFIG, TN_E_ARGUMENT, TN_E_UTF8, TN_E_JSON, TN_E_HANDLE, TN_E_CANCELLED,
+///                 TN_E_TIMEOUT, TN_E_CLOSED (at a shutdown), TN_E_REENTRANT
+///
+/// Any thread, but no callback of the library.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_load(
+    config: *const c_char,
+    options: *const c_char,
+    events: *mut tn_queue,
+    context: *mut tn_context,
+) -> *mut tn_result {
+    guard::result(|| {
+        refuse_events(events)?;
+        // SAFETY: the caller's promise.
+        let (config, options) = unsafe { config::read(config, options, false) }?;
+        let limits = context::limits(context)?;
+        let source = runtime::wait(Source::load(config, options, limits))??;
+        Ok(ResultObject::with(Outcome::document(source.status()), Made::Mcp(source)))
+    })
+}
+
+fn refuse_events(events: *mut tn_queue) -> Result<(), Failure> {
+    if events.is_null() {
+        return Ok(());
+    }
+    Err(Failure::new(Status::Handle, "events is no queue of this library; pass NULL: this version makes none"))
+}
+
+/// Says what the servers of a config offer, and keeps nothing open. BLOCKS.
+///
+/// The document: {"tools":{"files":[{"name":"…","description":"…","inputSchema":{…},…}]},
+/// "status":{"files":"connected","off":"disabled"},"servers":{…},"warnings":[…]}; the tools have the servers' own names, and
+/// no filter applies. `servers` is as for tn_mcp_load.
+///
+/// @param config   as for tn_mcp_load
+/// @param options  as for tn_mcp_load
+/// @param context  its deadline and its cancel end the whole call; or NULL
+/// @return         a result, yours to free; it fails as tn_mcp_load does
+///
+/// Any thread, but no callback of the library.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_inventory(
+    config: *const c_char,
+    options: *const c_char,
+    context: *mut tn_context,
+) -> *mut tn_result {
+    guard::result(|| {
+        // SAFETY: the caller's promise.
+        let (config, options) = unsafe { config::read(config, options, false) }?;
+        let limits = context::limits(context)?;
+        let inventory = runtime::wait(async move {
+            let source = Source::load(config, options, limits).await?;
+            let inventory = source.inventory();
+            source.close().await;
+            Ok::<_, Failure>(inventory)
+        })??;
+        Ok(Outcome::document(inventory).into())
+    })
+}
+
+/// Every server's tools as of now: servers in the order of the config, tools as listed. After a crash, and after the
+/// close, the last list.
+///
+/// @param mcp  a source
+/// @return     a new reference: give it back with tn_free. It does not keep the source open. NULL if mcp is not good
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_mcp_tools(mcp: *const tn_mcp) -> *mut tn_tools {
+    guard::value(std::ptr::null_mut(), || {
+        let tools = ToolsObject::new(get(mcp).ok()?.tools());
+        Some(guard::pointer(handle::new(Arc::new(tools))))
+    })
+}
+
+/// Two read-only tools over the servers that are connected when they are called: `list_mcp_resources {server?}`, one line
+/// for each resource, and `read_mcp_resource {server, uri}`, its text. Nothing registers them anywhere but you.
+///
+/// @param mcp  a source
+/// @return     a new reference to a list of the two, in this order: give it back with tn_free. It does not keep the source
+///             open; after the close its tools answer `MCP source is closed`. NULL if mcp is not good
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_resource_tools(mcp: *const tn_mcp) -> *mut tn_tools {
+    guard::value(std::ptr::null_mut(), || {
+        let tools = ToolsObject::new(resources::tools(&get(mcp).ok()?));
+        Some(guard::pointer(handle::new(Arc::new(tools))))
+    })
+}
+
+/// The state of every server as of now: the document of tn_mcp_load. A server that crashed and may be started again
+/// counts as connected.
+///
+/// @param mcp  a source
+/// @return     a result, yours to free: TN_E_ARGUMENT (NULL), TN_E_HANDLE
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_mcp_status(mcp: *const tn_mcp) -> *mut tn_result {
+    guard::result(|| Ok(Outcome::document(get(mcp)?.status()).into()))
+}
+
+/// Sends any request to one server ("resources/read", "prompts/get", "completion/complete", …) and waits for its reply.
+/// BLOCKS.
+///
+/// The document is the reply's `result`, byte for byte. If the server answers with an error the status is TN_E_SERVER and
+/// `error.data` of the document is the server's error object, byte for byte.
+///
+/// @param mcp      a source
+/// @param server   the server's name in the config; unknown: TN_E_NOT_FOUND
+/// @param method   the method
+/// @param params   a JSON object, or NULL for none
+/// @param context  as for tn_tool_execute; or NULL
+/// @return         a result, yours to free: TN_E_ARGUMENT, TN_E_UTF8, TN_E_JSON, TN_E_HANDLE, TN_E_NOT_FOUND, TN_E_CANCELLED,
+///                 TN_E_TIMEOUT, TN_E_CLOSED, TN_E_LIMIT, TN_E_TRANSPORT, TN_E_PROTOCOL, TN_E_SERVER, TN_E_REENTRANT
+///
+/// Any thread, but no callback of the library.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_request(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    method: *const c_char,
+    params: *const c_char,
+    context: *mut tn_context,
+) -> *mut tn_result {
+    guard::result(|| {
+        let source = get(mcp)?;
+        // SAFETY: the caller's promise.
+        let (server, method, params) = unsafe {
+            (text::required(server, "server")?, text::required(method, "method")?, text::optional(params, "params")?)
+        };
+        let request = request::HostRequest::new(method, params)?;
+        let limits = context::limits(context)?;
+        let server = source.find(server)?.clone();
+        Ok(runtime::wait(async move { request.send(&server, &limits).await })??.into())
+    })
+}
+
+/// Ends a server and starts it again, with a new count of failures; tools are listed anew. BLOCKS.
+///
+/// @param mcp      a source
+/// @param server   the server's name in the config, or NULL for all of them
+/// @param context  its deadline and its cancel end the waiting; or NULL
+/// @return         a result with the document of tn_mcp_status, yours to free. With one server named: what it failed with;
+///                 TN_E_NOT_FOUND if there is none of that name
+///
+/// Any thread, but no callback of the library.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_restart(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    context: *mut tn_context,
+) -> *mut tn_result {
+    guard::result(|| {
+        let source = get(mcp)?;
+        // SAFETY: the caller's promise.
+        let server = unsafe { text::optional(server, "server") }?.map(str::to_owned);
+        let limits = context::limits(context)?;
+        let status = runtime::wait(async move {
+            limits.bound("the restart", source.restart(server.as_deref())).await??;
+            Ok::<_, Failure>(source.status())
+        })??;
+        Ok(Outcome::document(status).into())
+    })
+}
+
+/// Closes a source. Calls under way end with TN_E_CLOSED; every server is ended: its input is closed, after 1 s it gets
+/// SIGTERM, after 2 s more SIGKILL, all servers side by side. BLOCKS until nothing of the source runs. Closing again waits for
+/// the same end.
+///
+/// @param mcp      a source; its reference stays yours to free
+/// @param context  its deadline and its cancel end the waiting, not the closing; or NULL
+/// @return         a result, yours to free: TN_E_ARGUMENT (NULL), TN_E_HANDLE, TN_E_CANCELLED, TN_E_TIMEOUT, TN_E_REENTRANT
+///
+/// Any thread, but no callback of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_mcp_close(mcp: *mut tn_mcp, context: *mut tn_context) -> *mut tn_result {
+    guard::result(|| {
+        let source = get(mcp)?;
+        let limits: Limits = context::limits(context)?;
+        runtime::wait(async move { limits.bound("the close", source.close()).await })??;
+        Ok(Outcome::document("{}".to_owned()).into())
+    })
+}

@@ -1,0 +1,149 @@
+//! A server on the official Rust SDK, in both eras: the peer that shows how the SDK itself understands the protocol.
+//!
+//! Tools: `echo`, `fail`, `slow` (progress, stops when cancelled) and `confirm` (asks for input: one round of
+//! `input_required`, so 2026-07-28 only). One resource, `fixture://hello`.
+
+use std::time::Duration;
+
+use rmcp::handler::server::tool::{InputResponses, RequestState};
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::*;
+use rmcp::schemars::{self, JsonSchema};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler, ServiceExt, tool, tool_handler, tool_router, transport};
+use serde::Deserialize;
+use serde_json::json;
+
+const URI: &str = "fixture://hello";
+const STATE: &str = "asked \"once\".";
+
+#[derive(Debug)]
+struct Server;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Echo {
+    text: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Slow {
+    #[serde(default)]
+    duration_ms: u64,
+    #[serde(default)]
+    interval_ms: u64,
+}
+
+#[tool_router]
+impl Server {
+    #[tool(description = "Gives back the text.", annotations(read_only_hint = true))]
+    async fn echo(&self, Parameters(Echo { text }): Parameters<Echo>) -> String {
+        text
+    }
+
+    #[tool(description = "Always fails.")]
+    async fn fail(&self) -> CallToolResult {
+        CallToolResult::error(vec![ContentBlock::text("this tool always fails")])
+    }
+
+    #[tool(description = "Takes durationMs and reports progress every intervalMs.")]
+    async fn slow(
+        &self,
+        Parameters(Slow { duration_ms, interval_ms }): Parameters<Slow>,
+        meta: RequestMetaObject,
+        context: RequestContext<RoleServer>,
+    ) -> String {
+        let step = if interval_ms == 0 { duration_ms } else { interval_ms };
+        let mut elapsed = 0;
+        while elapsed < duration_ms {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(step.min(duration_ms - elapsed))) => {}
+                () = context.ct.cancelled() => return "cancelled".to_owned(),
+            }
+            elapsed += step.min(duration_ms - elapsed);
+            if let Some(token) = meta.get_progress_token().filter(|_| interval_ms > 0) {
+                let progress = ProgressNotificationParam::new(token, elapsed as f64).with_total(duration_ms as f64);
+                // A client that is gone needs no progress.
+                let _ = context.peer.notify_progress(progress).await;
+            }
+        }
+        format!("slept {duration_ms} ms")
+    }
+
+    #[tool(description = "Asks for a name, then greets it.")]
+    async fn confirm(
+        &self,
+        RequestState(state): RequestState,
+        InputResponses(responses): InputResponses,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(state) = state else {
+            let ask: InputRequest = decode(json!({
+                "method": "elicitation/create",
+                "params": {
+                    "mode": "form",
+                    "message": "What is your name?",
+                    "requestedSchema": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string", "default": "nobody"}},
+                        "required": ["name"]
+                    }
+                }
+            }))?;
+            let asked = InputRequests::from_iter([("name".to_owned(), ask)]);
+            return Ok(InputRequiredResult::new(Some(asked), Some(STATE.to_owned())).into());
+        };
+        if state != STATE {
+            return Err(ErrorData::invalid_params(format!("requestState came back as {state:?}, not {STATE:?}"), None));
+        }
+        let answer = responses.as_ref().and_then(|all| all.get("name")).map(|answer| json!(answer)).unwrap_or_default();
+        let text = match (answer["action"].as_str(), answer["content"]["name"].as_str()) {
+            (Some("accept"), Some(name)) => format!("hello {name}"),
+            _ => format!("no name given: {answer}"),
+        };
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build());
+        info.server_info = Implementation::new("rmcp-server", env!("CARGO_PKG_VERSION"));
+        info
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        decode(json!({"resources": [{
+            "uri": URI, "name": "hello", "mimeType": "text/plain", "description": "A fixed text resource."
+        }]}))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if request.uri != URI {
+            return Err(ErrorData::resource_not_found(format!("Resource not found: {}", request.uri), None));
+        }
+        let result: ReadResourceResult =
+            decode(json!({"contents": [{"uri": URI, "mimeType": "text/plain", "text": "hello resource"}]}))?;
+        Ok(result.into())
+    }
+}
+
+fn decode<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> Result<T, ErrorData> {
+    serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        Server.serve(transport::stdio()).await?.waiting().await?;
+        Ok(())
+    })
+}

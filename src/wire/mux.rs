@@ -689,7 +689,7 @@ fn own_id(raw: Raw<'_>) -> Option<u64> {
     }
     let float = raw.as_f64()?;
     // Whole numbers below 2^53 only: beyond that a float does not name one integer.
-    (float >= 0.0 && float < 9_007_199_254_740_992.0 && float.fract() == 0.0).then_some(float as u64)
+    ((0.0..9_007_199_254_740_992.0).contains(&float) && float.fract() == 0.0).then_some(float as u64)
 }
 
 /// Removes a byte order mark and blanks around the message, without moving it if there are none.

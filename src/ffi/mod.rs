@@ -7,6 +7,7 @@
 //!
 //! An export checks and converts its arguments, calls one function of the core, and wraps the outcome.
 #![allow(non_camel_case_types)]
+#![allow(rustdoc::invalid_rust_codeblocks)]
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("toolnexus handles need 64-bit pointers");

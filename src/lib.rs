@@ -9,6 +9,7 @@ pub mod log;
 pub mod mcp;
 pub mod outcome;
 pub mod process;
+pub mod queue;
 pub mod runtime;
 pub mod tool;
 pub mod wire;

@@ -4,11 +4,12 @@ use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::ffi::types::{TN_ABI_VERSION, tn_result, tn_status};
+use crate::ffi::types::{TN_ABI_VERSION, tn_queue, tn_result, tn_status};
 use crate::ffi::{guard, handle};
 use crate::log::{self, Record, Sink};
 use crate::mcp::source;
-use crate::outcome::{Failure, Outcome, Status};
+use crate::outcome::{Failure, Outcome, Status, quoted};
+use crate::queue::Queue;
 use crate::runtime;
 
 /// The version of the ABI that the library has: major << 16 | minor. Before anything else compare it with TN_ABI_VERSION:
@@ -117,9 +118,7 @@ pub type tn_drop_fn = Option<unsafe extern "C" fn(user: usize)>;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tn_log_to_callback(level: i32, log: tn_log_fn, user: usize, drop: tn_drop_fn) -> tn_status {
     guard::status(|| {
-        let level = u8::try_from(level).ok().filter(|level| *level <= 5).ok_or_else(|| {
-            Failure::new(Status::Argument, format!("level is {level}, expected 0 (off) to 5 (trace)"))
-        })?;
+        let level = level_of(level)?;
         let sink = Callback { log, user, drop };
         // A NULL function still owns its user value: `drop` is called at once, on the log's thread.
         if log.is_none() {
@@ -158,6 +157,39 @@ impl Drop for Callback {
     }
 }
 
+/// Sends the library's log to a queue, as notices: {"kind":"log","level":2,"target":"…","message":"…"}, with the id 0.
+///
+/// @param level  as for tn_log_to_callback
+/// @param queue  the queue. While it is closed or freed the records are lost
+/// @return       TN_OK, TN_E_ARGUMENT, TN_E_HANDLE or TN_E_FORKED
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_log_to_queue(level: i32, queue: *mut tn_queue) -> tn_status {
+    guard::status(|| {
+        let queue = handle::get::<Queue>(guard::handle_of(queue), "queue")?;
+        log::set(level_of(level)?, Some(Arc::new(ToQueue(queue))));
+        Ok(())
+    })
+}
+
+struct ToQueue(Arc<Queue>);
+
+impl Sink for ToQueue {
+    fn record(&self, record: &Record) {
+        let (level, target) = (record.level as u8, record.target);
+        let message = quoted(&record.message);
+        self.0.notice(0, format!("\"kind\":\"log\",\"level\":{level},\"target\":\"{target}\",\"message\":{message}"));
+    }
+}
+
+fn level_of(level: i32) -> Result<u8, Failure> {
+    u8::try_from(level)
+        .ok()
+        .filter(|level| *level <= 5)
+        .ok_or_else(|| Failure::new(Status::Argument, format!("level is {level}, expected 0 (off) to 5 (trace)")))
+}
+
 /// Ends everything, for tests and for the end of main: closes every source (calls under way end with TN_E_CLOSED) and stops
 /// every thread. BLOCKS. References stay yours to free; a later call starts the library anew.
 ///
@@ -177,9 +209,11 @@ pub extern "C" fn tn_shutdown(timeout_ms: u32) -> *mut tn_result {
             return Err(runtime::reentrant());
         }
         if runtime::running().is_some() {
-            ended &= runtime::wait(source::close_all(left()))?;
-            ended &= runtime::shutdown(left());
+            ended &= runtime::wait(Box::pin(source::close_all(left())))?;
         }
+        // What was pending has completed; the queues hand it out and end.
+        ended &= Queue::shut_down_all(until);
+        ended &= runtime::shutdown(left());
         log::shutdown(left());
         let counts: Vec<String> =
             handle::live().into_iter().map(|(kind, count)| format!("\"{kind}\":{count}")).collect();
@@ -189,6 +223,6 @@ pub extern "C" fn tn_shutdown(timeout_ms: u32) -> *mut tn_result {
                 format!("the shutdown took longer than {timeout_ms} ms; live: {{{}}}", counts.join(",")),
             ));
         }
-        Ok(Outcome::document(format!("{{\"live\":{{{}}}}}", counts.join(","))).into())
+        Ok(Outcome::document(format!("{{\"live\":{{{}}}}}", counts.join(","))))
     })
 }

@@ -900,6 +900,28 @@ struct tn_result *tn_queue_take_json(struct tn_queue *queue,
  */
 tn_status tn_queue_close(struct tn_queue *queue);
 
+/**
+ * Answers a TN_EVENT_REQUEST or a TN_EVENT_CALL.
+ *
+ * To a request of a server: {"ok":true,"data":{…}} accepts, with what was asked for; {"ok":false,"reason":"declined"} declines;
+ * any other reason (`cancelled`, `expired`) cancels. `data` of a form is checked against the schema that came with it, and
+ * what it lacks gets the schema's defaults. To a call of a host tool: {"output":"…"}, optionally with `isError`, `metadata` and
+ * `parts`.
+ *
+ * @param id      the id of the event
+ * @param answer  the answer, a JSON object
+ * @return        a result, yours to free. TN_E_NOT_FOUND: there is no such question, or it was answered or has ended.
+ *                TN_E_JSON, TN_E_ARGUMENT: the answer does not fit; the message says why, and the question stays open.
+ *                TN_E_UTF8
+ *
+ * Any thread, also in callbacks. Never blocks.
+ *
+ * # Safety
+ * `answer` is NULL or ends with a NUL.
+ */
+struct tn_result *tn_answer(uint64_t id,
+                            const char *answer);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

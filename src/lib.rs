@@ -1,6 +1,7 @@
 //! toolnexus: an MCP host behind a C ABI.
 #![deny(rustdoc::broken_intra_doc_links)]
 
+pub mod ask;
 pub mod config;
 pub mod context;
 pub mod ffi;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{Failure, Outcome, Status};
 use crate::runtime;
@@ -76,6 +77,7 @@ struct State {
 pub struct Queue {
     state: Mutex<State>,
     changed: Condvar,
+    closed: CancellationToken,
 }
 
 /// Every queue, for the shutdown.
@@ -111,6 +113,7 @@ impl Queue {
                 thread: None,
             }),
             changed: Condvar::new(),
+            closed: CancellationToken::new(),
         });
         let mut live = LIVE.lock();
         live.retain(|queue| queue.strong_count() > 0);
@@ -270,6 +273,11 @@ impl Queue {
 
     // -- the end ----------------------------------------------------------------------------------------------------
 
+    /// Cancelled once the queue is closed or freed.
+    pub fn closed(&self) -> &CancellationToken {
+        &self.closed
+    }
+
     /// Refuses what comes from now on, and cancels the calls that are to complete here: they complete as cancelled.
     pub fn close(&self) {
         let calls = self.state.lock().close();
@@ -289,6 +297,7 @@ impl Queue {
     }
 
     fn after_close(&self, calls: Vec<AbortHandle>) {
+        self.closed.cancel();
         for call in calls {
             call.abort();
         }

@@ -1,14 +1,16 @@
 //! Queues: where submitted calls complete and events arrive.
 
+use std::ffi::c_char;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use libc::size_t;
 
+use crate::ask;
 use crate::ffi::library::tn_drop_fn;
 use crate::ffi::types::{tn_event, tn_event_fn, tn_queue, tn_result, tn_status};
-use crate::ffi::{guard, handle};
+use crate::ffi::{guard, handle, text};
 use crate::outcome::{Failure, Outcome, Status};
 use crate::process::PipeEnd;
 use crate::process::fds;
@@ -253,4 +255,30 @@ fn write_event(event: Event, json: &mut String) {
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_queue_close(queue: *mut tn_queue) -> tn_status {
     guard::status(|| get(queue).map(|queue| queue.close()))
+}
+
+/// Answers a TN_EVENT_REQUEST or a TN_EVENT_CALL.
+///
+/// To a request of a server: {"ok":true,"data":{…}} accepts, with what was asked for; {"ok":false,"reason":"declined"} declines;
+/// any other reason (`cancelled`, `expired`) cancels. `data` of a form is checked against the schema that came with it, and
+/// what it lacks gets the schema's defaults. To a call of a host tool: {"output":"…"}, optionally with `isError`, `metadata` and
+/// `parts`.
+///
+/// @param id      the id of the event
+/// @param answer  the answer, a JSON object
+/// @return        a result, yours to free. TN_E_NOT_FOUND: there is no such question, or it was answered or has ended.
+///                TN_E_JSON, TN_E_ARGUMENT: the answer does not fit; the message says why, and the question stays open.
+///                TN_E_UTF8
+///
+/// Any thread, also in callbacks. Never blocks.
+///
+/// # Safety
+/// `answer` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_answer(id: u64, answer: *const c_char) -> *mut tn_result {
+    guard::result(|| {
+        // SAFETY: the caller's promise.
+        ask::answer(id, unsafe { text::required(answer, "answer") }?)?;
+        Ok(Outcome::document("{}".to_owned()))
+    })
 }

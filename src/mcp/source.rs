@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::{Config, Options};
 use crate::context::Limits;
 use crate::mcp::handshake::Hello;
+use crate::mcp::host::Host;
 use crate::mcp::names::Names;
 use crate::mcp::server::{Server, Shared, source_closed};
 use crate::outcome::{Failure, Status, quoted};
@@ -41,12 +42,13 @@ pub struct Source {
 impl Source {
     fn new(config: Config, options: Options, events: Option<Arc<Queue>>) -> Arc<Source> {
         let configured: Vec<&str> = config.servers.iter().map(|server| server.name.as_str()).collect();
+        let host = Arc::new(Host::new(&options, events));
         let shared = Arc::new(Shared {
             names: Names::new(&configured),
             secrets: Arc::new(config.secrets),
-            hello: hello(&options),
+            hello: hello(&options, &host),
+            host,
             options,
-            events,
             tracker: TaskTracker::new(),
             closing: CancellationToken::new(),
             closed: AtomicBool::new(false),
@@ -273,12 +275,11 @@ pub async fn close_all(timeout: Duration) -> bool {
     tokio::time::timeout(timeout, all).await.is_ok()
 }
 
-fn hello(options: &Options) -> Hello {
+fn hello(options: &Options, host: &Host) -> Hello {
     let name = options.client_name.as_deref().unwrap_or("toolnexus");
     let version = options.client_version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-    let roots = if options.roots.is_empty() { "" } else { "\"roots\":{}" };
     Hello {
         client_info: format!("{{\"name\":{},\"version\":{}}}", quoted(name), quoted(version)),
-        capabilities: format!("{{{roots}}}"),
+        capabilities: format!("{{{}}}", host.capabilities()),
     }
 }

@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome};
 /// What a load needs to know: the config and the options, checked.
 ///
 /// # Safety
-/// Both are NULL or strings as [`text::required`] wants them.
+/// Both are NULL or strings as `text::required` wants them.
 pub unsafe fn read(
     config: *const c_char,
     options: *const c_char,

@@ -570,12 +570,12 @@ impl Mux {
     }
 
     fn answer(&self, id: u64, reply: Result<Reply, Failure>) {
-        let call = self.state.lock().pending.remove(&id);
+        let call = self.state.lock().take_asked(id);
         match call {
             Some(call) => {
                 let _ = call.answer.send(reply);
             }
-            // Late, after a time-out or a cancel, or never ours.
+            // Late, after a time-out or a cancel, or never asked.
             None => log::at!(Debug, "wire", "{}: ignored a reply to no open call (id {id})", self.server),
         }
     }
@@ -585,7 +585,7 @@ impl Mux {
         let Some(id) = params.get("progressToken").and_then(own_id) else { return };
         let listener = {
             let mut state = self.state.lock();
-            let Some(call) = state.pending.get_mut(&id) else { return };
+            let Some(call) = state.pending.get_mut(&id).filter(|call| call.written) else { return };
             call.quiet_since = Instant::now();
             call.progress.clone()
         };
@@ -610,7 +610,7 @@ impl Mux {
     fn stray_error(&self, bytes: Vec<u8>, body: Range<usize>) {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
-        if let Some(call) = probe.and_then(|id| state.pending.remove(&id)) {
+        if let Some(call) = probe.and_then(|id| state.take_asked(id)) {
             let _ = call.answer.send(Ok(Reply { bytes, body, is_error: true }));
         } else {
             state.stray_error = Some(excerpt(&bytes[body], &self.secrets));
@@ -620,11 +620,11 @@ impl Mux {
     fn broken(&self, bytes: &[u8], status: Status, why: &str) {
         let head = broken::head(bytes);
         let mut state = self.state.lock();
-        let id = head.id.or_else(|| match state.pending.len() {
-            1 => state.pending.keys().next().copied(),
-            _ => None,
+        let id = head.id.or_else(|| {
+            let mut asked = state.pending.iter().filter(|(_, call)| call.written).map(|(id, _)| *id);
+            asked.next().filter(|_| asked.next().is_none())
         });
-        let call = id.and_then(|id| state.pending.remove(&id));
+        let call = id.and_then(|id| state.take_asked(id));
         drop(state);
         log::at!(Warn, "wire", "{}: {why}", self.server);
         if let Some(call) = call {
@@ -676,6 +676,11 @@ impl Mux {
 }
 
 impl State {
+    /// Takes out a call that the server ends. It cannot answer what was not written to it: that is a guess at an id.
+    fn take_asked(&mut self, id: u64) -> Option<Pending> {
+        if self.pending.get(&id)?.written { self.pending.remove(&id) } else { None }
+    }
+
     /// What else a message about silence should say.
     fn hint(&self) -> String {
         let mut hint = String::new();

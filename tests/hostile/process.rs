@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{Context, GENEROUS, Loaded, hostile, hostile_within, load, until};
+use crate::common::{GENEROUS, Loaded, hostile, hostile_within, load, until};
 use crate::{ERAS, connected, echoes, fails, pid, runs, works};
 
 fn process(loaded: &Loaded) -> Value {

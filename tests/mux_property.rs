@@ -13,8 +13,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 use toolnexus::config::Secrets;
+use toolnexus::json::Raw;
 use toolnexus::outcome::{Failure, Status};
-use toolnexus::wire::mux::{Call, Era, Frozen, Mux, Request, RequestKind};
+
+use toolnexus::wire::mux::{Call, Era, Frozen, Inbound, Mux, Request, RequestKind};
 use toolnexus::wire::stdio::Lines;
 
 const CASES: u64 = 4_000;
@@ -92,6 +94,18 @@ struct Game {
     nonce: usize,
 }
 
+/// Leaves everything that the server sends by itself to the SDK's service.
+struct Deaf;
+
+impl Inbound for Deaf {
+    fn request(&self, _: Raw<'_>, _: &str, _: Option<Raw<'_>>) -> bool {
+        false
+    }
+    fn notification(&self, _: &str, _: Option<Raw<'_>>) -> bool {
+        false
+    }
+}
+
 #[test]
 fn every_call_ends_once_with_its_own_outcome() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
@@ -130,7 +144,8 @@ impl Drop for SaidOnPanic {
 impl Game {
     fn new(seed: u64) -> Self {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let (mux, service) = Mux::new("s", Arc::new(Secrets::default()), LIMIT, "\"v\":\"2026-07-28\"".to_owned());
+        let (mux, service) =
+            Mux::new("s", Arc::new(Secrets::default()), LIMIT, "\"v\":\"2026-07-28\"".to_owned(), |_| Box::new(Deaf));
         mux.set_era([Era::Legacy, Era::Modern, Era::Unknown][random.below(3)]);
         Game {
             random,

@@ -154,7 +154,12 @@ impl Source {
                     tools.push(tool.clone());
                 } else {
                     let name = tool.name().as_str();
-                    log::at!(Warn, "mcp", "server {:?}: the tool {name} is left out: an earlier tool has the name", server.name);
+                    log::at!(
+                        Warn,
+                        "mcp",
+                        "server {:?}: the tool {name} is left out: an earlier tool has the name",
+                        server.name
+                    );
                 }
             }
         }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Secrets;
-use crate::json::{self, Envelope, Message, Raw};
+use crate::json::{self, Envelope, Kind, Message, Raw};
 use crate::log;
 use crate::outcome::{Failure, Status};
 use crate::wire::broken;
@@ -109,7 +109,14 @@ impl Reply {
 pub struct Out {
     id: Option<u64>,
     bytes: Vec<u8>,
+    /// What the server started: an answer to it, as a rule.
+    is_answer: bool,
 }
+
+/// So many messages of a server may wait for the service, or answers for the server, before reading it pauses.
+const BEHIND: usize = 1000;
+/// So many requests are kept that came while it was open whether they may be answered.
+const HELD: usize = 100;
 
 struct Pending {
     answer: oneshot::Sender<Result<Reply, Failure>>,
@@ -131,6 +138,13 @@ struct State {
     closed: Option<Failure>,
     closed_at: Option<Instant>,
     service: Option<mpsc::UnboundedSender<ServerJsonRpcMessage>>,
+    /// What the service has not taken yet, and what was written to the server by others than its calls.
+    unserved: usize,
+    unwritten: usize,
+    /// The server's requests before anybody knows whether it is one that may be answered.
+    held: Vec<Vec<u8>>,
+    /// `initialize` went out: the server may be answered.
+    offered: bool,
     /// No idle time runs while the host has a question of this server open.
     frozen: usize,
     frozen_since: Option<Instant>,
@@ -146,6 +160,7 @@ pub struct Mux {
     state: Mutex<State>,
     to_write: Notify,
     clock: Notify,
+    room: Notify,
     era: AtomicU8,
     /// The `_meta` members that every request of the modern era carries.
     modern_meta: Mutex<Arc<str>>,
@@ -184,6 +199,10 @@ impl Mux {
                 closed: None,
                 closed_at: None,
                 service: Some(sender),
+                unserved: 0,
+                unwritten: 0,
+                held: Vec::new(),
+                offered: false,
                 frozen: 0,
                 frozen_since: None,
                 frozen_total: Duration::ZERO,
@@ -193,6 +212,7 @@ impl Mux {
             }),
             to_write: Notify::new(),
             clock: Notify::new(),
+            room: Notify::new(),
             era: AtomicU8::new(Era::Unknown as u8),
             modern_meta: Mutex::new(modern_meta.into()),
             server: server.to_owned(),
@@ -245,7 +265,14 @@ impl Mux {
                 kind: request.kind,
             },
         );
-        state.outbox.push_back(Out { id: Some(id), bytes });
+        state.outbox.push_back(Out { id: Some(id), bytes, is_answer: false });
+        let held = match request.kind {
+            RequestKind::Initialize => {
+                state.offered = true;
+                std::mem::take(&mut state.held)
+            }
+            _ => Vec::new(),
+        };
         let due = deadline.min(now + request.idle);
         let sooner = state.wake.is_none_or(|wake| due < wake);
         if sooner {
@@ -255,6 +282,9 @@ impl Mux {
         self.to_write.notify_one();
         if sooner {
             self.clock.notify_one();
+        }
+        for message in held {
+            self.deliver(message);
         }
         Call { mux: self.clone(), id, reply, ended: false }
     }
@@ -302,7 +332,8 @@ impl Mux {
     pub fn send(&self, message: Vec<u8>) {
         let mut state = self.state.lock();
         if state.closed.is_none() {
-            state.outbox.push_back(Out { id: None, bytes: message });
+            state.outbox.push_back(Out { id: None, bytes: message, is_answer: true });
+            state.unwritten += 1;
             drop(state);
             self.to_write.notify_one();
         }
@@ -318,6 +349,8 @@ impl Mux {
             state.closed = Some(failure.clone());
             state.closed_at = Some(Instant::now());
             state.outbox.clear();
+            state.unwritten = 0;
+            state.held = Vec::new();
             state.service = None;
             std::mem::take(&mut state.pending)
         };
@@ -327,6 +360,7 @@ impl Mux {
         self.ended.cancel();
         self.to_write.notify_one();
         self.clock.notify_one();
+        self.room.notify_one();
     }
 
     /// Answers a request of the server's. `member`: `"result":…` or `"error":…`. A modern server gets none: MCP 2026-07-28
@@ -372,6 +406,10 @@ impl Mux {
             if let Some(pending) = out.id.and_then(|id| state.pending.get_mut(&id)) {
                 pending.written = true;
             }
+            if out.is_answer {
+                state.unwritten -= 1;
+                self.room.notify_one();
+            }
             if buffer.is_empty() {
                 *buffer = out.bytes;
             } else {
@@ -380,6 +418,23 @@ impl Mux {
             buffer.push(b'\n');
         }
         state.closed.is_none()
+    }
+
+    /// The service has taken a message.
+    pub fn served(&self) {
+        self.state.lock().unserved -= 1;
+        self.room.notify_one();
+    }
+
+    /// Waits while the server has sent more than is worth reading: too many of its messages wait for the service, or too
+    /// many answers for the server to read them.
+    pub async fn room(&self) {
+        while {
+            let state = self.state.lock();
+            state.closed.is_none() && (state.unserved > BEHIND || state.unwritten > BEHIND)
+        } {
+            self.room.notified().await;
+        }
     }
 
     /// Waits until there is something to write, or the mux is closed.
@@ -419,6 +474,14 @@ impl Mux {
                 self.broken(&bytes, Status::Protocol, &why);
             }
             Err(_) => self.noise(&bytes),
+        }
+    }
+
+    /// What came after the last line break, when nothing more will come. A whole message counts; one that was cut says
+    /// nothing that the end of the server does not say better.
+    pub fn deliver_rest(&self, bytes: Vec<u8>) {
+        if json::check(&bytes).is_ok() {
+            self.deliver(bytes);
         }
     }
 
@@ -525,6 +588,9 @@ impl Mux {
             if method.as_deref() == Some("notifications/progress") {
                 return self.progress(message.params.as_ref().map(|params| Raw::checked(text(params))));
             }
+            if message.id.is_some() && self.holds(&bytes) {
+                return;
+            }
             if message.id.is_some() && self.era() == Era::Modern {
                 log::at!(
                     Warn,
@@ -554,7 +620,10 @@ impl Mux {
         let Some(number) = id.and_then(own_id) else {
             let nameless = id.is_none_or(|id| id.is_null());
             match error {
-                Some(error) if nameless => self.stray_error(bytes, error),
+                // A line of a log may have an error too.
+                Some(error) if nameless && Raw::checked(text(&error)).get("code").is_some() => {
+                    self.stray_error(bytes, error);
+                }
                 _ if nameless => self.noise(&bytes),
                 _ => log::at!(Debug, "wire", "{}: ignored a reply to a call that is not ours", self.server),
             }
@@ -567,6 +636,17 @@ impl Mux {
             (None, Some(body)) => Ok(Reply { bytes, body, is_error: true }),
         };
         self.answer(number, reply);
+    }
+
+    /// A modern server must not be answered, a legacy one must: before `initialize` is sent or the era is known, a request
+    /// waits. The requests of a server that turns out to be modern are never looked at again.
+    fn holds(&self, bytes: &[u8]) -> bool {
+        let mut state = self.state.lock();
+        let open = self.era() == Era::Unknown && !state.offered;
+        if open && state.held.len() < HELD {
+            state.held.push(bytes.to_vec());
+        }
+        open
     }
 
     fn answer(&self, id: u64, reply: Result<Reply, Failure>) {
@@ -597,13 +677,26 @@ impl Mux {
     fn to_service(&self, bytes: &[u8]) {
         match serde_json::from_slice::<ServerJsonRpcMessage>(bytes) {
             Ok(message) => {
-                if let Some(service) = &self.state.lock().service {
-                    let _ = service.send(message);
+                let mut state = self.state.lock();
+                if let Some(service) = &state.service
+                    && service.send(message).is_ok()
+                {
+                    state.unserved += 1;
                 }
             }
             Err(error) => {
                 log::at!(Debug, "wire", "{}: ignored a message that is malformed: {error}", self.server);
+                self.refuse(bytes);
             }
+        }
+    }
+
+    /// A request that makes no sense still waits for its response.
+    fn refuse(&self, bytes: &[u8]) {
+        let message = Raw::checked(std::str::from_utf8(bytes).unwrap_or("{}"));
+        if let Some(id) = message.get("id").filter(|id| matches!(id.kind(), Kind::String | Kind::Number)) {
+            let error = r#""error":{"code":-32602,"message":"the request is malformed"}"#;
+            self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{},{error}}}", id.text()).into_bytes());
         }
     }
 
@@ -663,7 +756,7 @@ impl Mux {
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\
              \"reason\":\"{reason}\"{meta}}}}}"
         );
-        state.outbox.push_back(Out { id: None, bytes: message.into_bytes() });
+        state.outbox.push_back(Out { id: None, bytes: message.into_bytes(), is_answer: false });
         self.to_write.notify_one();
     }
 

@@ -185,19 +185,21 @@ async fn write(mux: &Mux, stdin: AsyncFd<PipeEnd>) -> Failure {
 /// Reads lines until end-of-file.
 async fn read(mux: &Mux, stdout: AsyncFd<PipeEnd>) {
     let mut lines = Lines::default();
-    each_read(&stdout, CHUNK, |pipe| {
+    let read_once = |pipe: &PipeEnd| {
         let count = pipe.read_behind(&mut lines.buffer, CHUNK)?;
         lines.split(mux);
         Ok(count)
-    })
-    .await;
+    };
+    each_read(&stdout, CHUNK, Some(mux), read_once).await;
     lines.finish(mux);
 }
 
-/// Calls `read_once`, which asks for `most` bytes, whenever there is something to read, until the end of the pipe.
+/// Calls `read_once`, which asks for `most` bytes, whenever there is something to read, and room for it in the mux, until the
+/// end of the pipe.
 async fn each_read(
     pipe: &AsyncFd<PipeEnd>,
     most: usize,
+    mux: Option<&Mux>,
     mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<usize>,
 ) {
     let mut reads = 0;
@@ -215,6 +217,9 @@ async fn each_read(
         reads += 1;
         if reads % READS_A_TURN == 0 {
             tokio::task::yield_now().await;
+        }
+        if let Some(mux) = mux {
+            mux.room().await;
         }
     }
 }
@@ -305,15 +310,19 @@ impl Stderr {
     }
 
     fn text(&self) -> String {
-        let tail = self.tail.lock();
-        let mut kept = &tail[tail.len().saturating_sub(TAIL)..];
-        if kept.len() < tail.len() {
-            // Begin with a whole line.
-            if let Some(at) = memchr::memchr(b'\n', kept) {
-                kept = &kept[at + 1..];
-            }
+        // Masked before it is cut, so that no part of a secret is left at the edge.
+        let all = self.secrets.mask(&String::from_utf8_lossy(&self.tail.lock())).into_owned();
+        let all = all.trim_end();
+        let mut start = all.len().saturating_sub(TAIL);
+        while !all.is_char_boundary(start) {
+            start += 1;
         }
-        self.secrets.mask(String::from_utf8_lossy(kept).trim_end()).into_owned()
+        let kept = &all[start..];
+        match kept.find('\n') {
+            // Begin with a whole line.
+            Some(at) if start > 0 => kept[at + 1..].to_owned(),
+            _ => kept.to_owned(),
+        }
     }
 
     fn log_line(&self, line: &[u8]) {
@@ -330,7 +339,7 @@ impl Stderr {
 /// Reads a server's standard error to its end, whatever it holds: a full pipe would stop the server.
 async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
     let mut buffer: Vec<u8> = Vec::new();
-    each_read(&pipe, TAIL, |pipe| {
+    let read_once = |pipe: &PipeEnd| {
         let count = pipe.read_behind(&mut buffer, TAIL)?;
         stderr.keep(&buffer[buffer.len() - count..]);
         let mut start = 0;
@@ -344,7 +353,7 @@ async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
         }
         buffer.drain(..start);
         Ok(count)
-    })
-    .await;
+    };
+    each_read(&pipe, TAIL, None, read_once).await;
     stderr.log_line(&buffer);
 }

@@ -6,7 +6,7 @@
 //! or the end of the transport.
 #![forbid(unsafe_code)]
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -70,7 +70,8 @@ pub enum RequestKind {
 /// A reply, as it came.
 #[derive(Debug)]
 pub struct Reply {
-    bytes: Vec<u8>,
+    /// The whole message.
+    message: String,
     body: Range<usize>,
     /// The body is the `error` member, else the `result`.
     pub is_error: bool,
@@ -78,8 +79,8 @@ pub struct Reply {
 
 impl Reply {
     pub fn text(&self) -> &str {
-        // The mux checked the message as UTF-8 and the range falls on the edges of a JSON value.
-        std::str::from_utf8(&self.bytes[self.body.clone()]).unwrap_or("null")
+        // The range falls on the edges of a JSON value.
+        self.message.get(self.body.clone()).unwrap_or("null")
     }
 
     pub fn raw(&self) -> Raw<'_> {
@@ -108,7 +109,7 @@ struct Pending {
 
 struct State {
     next_id: u64,
-    pending: HashMap<u64, Pending>,
+    pending: BTreeMap<u64, Pending>,
     outbox: VecDeque<Out>,
     /// Set once nothing can be sent any more: what every later call gets.
     closed: Option<Failure>,
@@ -155,7 +156,7 @@ impl Mux {
         let mux = Mux {
             state: Mutex::new(State {
                 next_id: 1,
-                pending: HashMap::new(),
+                pending: BTreeMap::new(),
                 outbox: VecDeque::new(),
                 closed: None,
                 closed_at: None,
@@ -352,38 +353,36 @@ impl Mux {
             Some(_) => return self.noise(&bytes),
         }
         // Text is checked once, here; what is no UTF-8 becomes U+FFFD.
-        if std::str::from_utf8(&bytes).is_err() {
-            bytes = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
-        }
-        match json::envelope(&bytes) {
-            Ok(Envelope::Message(message)) => self.message(bytes, message),
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        match json::envelope(text.as_bytes()) {
+            Ok(Envelope::Message(message)) => self.message(text, message),
             Ok(Envelope::Batch(list)) => {
                 // JSON-RPC batches: revision 2025-03-26 has them.
-                let text = std::str::from_utf8(&bytes[list]).unwrap_or("[]");
                 let mut empty = true;
-                for item in Raw::checked(text).elements() {
+                for item in Raw::checked(text.get(list).unwrap_or("[]")).elements() {
                     empty = false;
                     self.deliver_item(item);
                 }
                 if empty {
-                    self.noise(&bytes);
+                    self.noise(text.as_bytes());
                 }
             }
-            Ok(Envelope::Other) => self.noise(&bytes),
-            Err(error) if broken::is_reply(&bytes) => {
+            Ok(Envelope::Other) => self.noise(text.as_bytes()),
+            Err(error) if broken::is_reply(text.as_bytes()) => {
                 let why = format!("sent a reply that is not valid JSON: {} at byte {}", error.what, error.at);
-                self.broken(&bytes, Status::Protocol, &why);
+                self.broken(text.as_bytes(), Status::Protocol, &why);
             }
-            Err(_) => self.noise(&bytes),
+            Err(_) => self.noise(text.as_bytes()),
         }
     }
 
     /// One message of a batch. A batch in a batch is noise.
     fn deliver_item(&self, item: Raw<'_>) {
-        let bytes = item.text().as_bytes().to_vec();
-        match json::envelope(&bytes) {
-            Ok(Envelope::Message(message)) => self.message(bytes, message),
-            _ => self.noise(&bytes),
+        let text = item.text();
+        match json::envelope(text.as_bytes()) {
+            Ok(Envelope::Message(message)) => self.message(text.to_owned(), message),
+            _ => self.noise(text.as_bytes()),
         }
     }
 
@@ -474,8 +473,8 @@ impl Mux {
 
     // -- who gets it ------------------------------------------------------------------------------------------------
 
-    fn message(&self, bytes: Vec<u8>, message: Message) {
-        let text = |range: &Range<usize>| std::str::from_utf8(&bytes[range.clone()]).unwrap_or("null");
+    fn message(&self, whole: String, message: Message) {
+        let text = |range: &Range<usize>| whole.get(range.clone()).unwrap_or("null");
         if let Some(method) = &message.method {
             let method = Raw::checked(text(method)).as_str();
             if method.as_deref() == Some("notifications/progress") {
@@ -491,7 +490,7 @@ impl Mux {
                 );
                 return;
             }
-            return self.to_service(&bytes);
+            return self.to_service(whole.as_bytes());
         }
         let is_null = |range: &Range<usize>| text(range) == "null";
         // `error: null` beside a result is how some servers write a success.
@@ -501,8 +500,8 @@ impl Mux {
         let Some(number) = id.and_then(own_id) else {
             let nameless = id.is_none_or(|id| id.is_null());
             match error {
-                Some(error) if nameless => self.stray_error(bytes, error),
-                _ if nameless => self.noise(&bytes),
+                Some(error) if nameless => self.stray_error(whole, error),
+                _ if nameless => self.noise(whole.as_bytes()),
                 _ => log::at!(Debug, "wire", "{}: ignored a reply to a call that is not ours", self.server),
             }
             return;
@@ -510,8 +509,8 @@ impl Mux {
         let reply = match (result, error) {
             (Some(_), Some(_)) => Err(self.protocol("sent a reply with both a result and an error")),
             (None, None) => Err(self.protocol("sent a reply with neither a result nor an error")),
-            (Some(body), None) => Ok(Reply { bytes, body, is_error: false }),
-            (None, Some(body)) => Ok(Reply { bytes, body, is_error: true }),
+            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false }),
+            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true }),
         };
         self.answer(number, reply);
     }
@@ -554,13 +553,14 @@ impl Mux {
         }
     }
 
-    fn stray_error(&self, bytes: Vec<u8>, body: Range<usize>) {
+    fn stray_error(&self, message: String, body: Range<usize>) {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
         if let Some(call) = probe.and_then(|id| state.pending.remove(&id)) {
-            let _ = call.answer.send(Ok(Reply { bytes, body, is_error: true }));
+            let _ = call.answer.send(Ok(Reply { message, body, is_error: true }));
         } else {
-            state.stray_error = Some(excerpt(&bytes[body], &self.secrets));
+            let said = message.get(body).unwrap_or("null");
+            state.stray_error = Some(excerpt(said.as_bytes(), &self.secrets));
         }
     }
 

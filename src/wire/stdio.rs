@@ -15,13 +15,18 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Secrets;
 use crate::log;
+use crate::memory;
 use crate::outcome::{Failure, Status};
 use crate::process::{self, Exit, PipeEnd, Process, Spec};
 use crate::wire::broken;
 use crate::wire::mux::Mux;
 
-/// What one read asks for, and what one write holds at most, unless a single message is larger.
+/// What one write holds at most, unless a single message is larger. A pipe holds no more.
 const CHUNK: usize = 64 * 1024;
+/// What the pipe of a server that sends large messages is widened to: a user may have a few hundred of these.
+const WIDE: usize = 4 * CHUNK;
+/// A message that is larger than this gets all the room it may need.
+const LARGE: usize = 32 * CHUNK;
 /// After so many reads without a pause the other tasks get a turn.
 const READS_A_TURN: usize = 16;
 /// How long the two signs of an end (end-of-file, exit) may lie apart before the first one counts alone.
@@ -185,10 +190,15 @@ async fn write(mux: &Mux, stdin: AsyncFd<PipeEnd>) -> Failure {
 /// Reads lines until end-of-file.
 async fn read(mux: &Mux, stdout: AsyncFd<PipeEnd>) {
     let mut lines = Lines { buffer: Vec::new(), searched: 0, skipping: false };
-    each_read(&stdout, CHUNK, |pipe| {
-        let count = pipe.read_behind(&mut lines.buffer, CHUNK)?;
+    let mut widened = false;
+    each_read(&stdout, |pipe| {
+        let most = lines.room(mux.limit);
+        if most > WIDE && !std::mem::replace(&mut widened, true) {
+            pipe.widen(WIDE);
+        }
+        let count = pipe.read_behind(&mut lines.buffer, most)?;
         lines.split(mux);
-        Ok(count)
+        Ok(Count { count, most })
     })
     .await;
     // A last message without its line break.
@@ -197,19 +207,21 @@ async fn read(mux: &Mux, stdout: AsyncFd<PipeEnd>) {
     }
 }
 
-/// Calls `read_once`, which asks for `most` bytes, whenever there is something to read, until the end of the pipe.
-async fn each_read(
-    pipe: &AsyncFd<PipeEnd>,
+/// What a read gave, and what it asked for.
+struct Count {
+    count: usize,
     most: usize,
-    mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<usize>,
-) {
+}
+
+/// Calls `read_once` whenever there is something to read, until the end of the pipe.
+async fn each_read(pipe: &AsyncFd<PipeEnd>, mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<Count>) {
     let mut reads = 0;
     // Waiting cannot fail while the runtime lives.
     while let Ok(mut ready) = pipe.readable().await {
         match read_once(pipe.get_ref()) {
-            Ok(0) => return,
+            Ok(Count { count: 0, .. }) => return,
             // A short read has emptied the pipe: the next one would only say so.
-            Ok(count) if count < most => ready.clear_ready(),
+            Ok(Count { count, most }) if count < most => ready.clear_ready(),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => ready.clear_ready(),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -232,6 +244,22 @@ struct Lines {
 }
 
 impl Lines {
+    /// Makes room for the next read, and says how much to ask for: a little more than the pipe holds, so that a read
+    /// that emptied it is a short one.
+    fn room(&mut self, limit: usize) -> usize {
+        let held = self.buffer.len();
+        if held < CHUNK {
+            return CHUNK + 1;
+        }
+        // Room costs nothing until it is written to, moving a large message does. If so much is not to be had, it grows
+        // as it must.
+        let most = WIDE + 1;
+        if held >= LARGE && self.buffer.capacity() - held < most {
+            memory::reserve(&mut self.buffer, limit.saturating_sub(held) + most);
+        }
+        most
+    }
+
     fn split(&mut self, mux: &Mux) {
         let mut start = 0;
         while let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
@@ -244,13 +272,17 @@ impl Lines {
             let length = end - start;
             if length > mux.limit {
                 mux.over_limit(&self.buffer[start..start + length.min(broken::HEAD)]);
-            } else if start == 0 && end + 1 == self.buffer.len() && length > self.buffer.capacity() / 2 {
-                // A large message that fills the buffer moves on without a copy.
-                let mut line = std::mem::take(&mut self.buffer);
+            } else if start == 0 && length >= CHUNK {
+                // A large message moves on without a copy.
+                let rest = self.buffer.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.buffer, rest);
                 line.truncate(end);
+                if line.capacity() > LARGE {
+                    line.shrink_to_fit();
+                }
                 self.searched = 0;
                 mux.deliver(line);
-                return;
+                continue;
             } else {
                 mux.deliver(self.buffer[start..end].to_vec());
             }
@@ -314,7 +346,7 @@ impl Stderr {
 /// Reads a server's standard error to its end, whatever it holds: a full pipe would stop the server.
 async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
     let mut buffer: Vec<u8> = Vec::new();
-    each_read(&pipe, TAIL, |pipe| {
+    each_read(&pipe, |pipe| {
         let count = pipe.read_behind(&mut buffer, TAIL)?;
         stderr.keep(&buffer[buffer.len() - count..]);
         let mut start = 0;
@@ -327,7 +359,7 @@ async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
             start = buffer.len();
         }
         buffer.drain(..start);
-        Ok(count)
+        Ok(Count { count, most: TAIL })
     })
     .await;
     stderr.log_line(&buffer);

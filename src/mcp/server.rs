@@ -501,7 +501,10 @@ impl Server {
         meta: &str,
         limits: &Limits,
     ) -> Result<Reply, Failure> {
-        let session = limits.bound("the start of the server", self.session()).await??;
+        let session = match self.live() {
+            Some(session) => session,
+            None => limits.bound("the start of the server", self.session()).await??,
+        };
         let reply = limits.cancellable("the request", session.request(self, method, members, meta, limits)).await;
         reply.and_then(|reply| reply).map_err(|failure| failure.of(&self.name).at(Phase::Call))
     }

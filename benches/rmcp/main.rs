@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{Peer, RoleClient};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
@@ -26,7 +27,9 @@ impl Session {
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
             return Err("the server has no pipes".into());
         };
-        let pipes = (pipe::Receiver::from_owned_fd(stdout.into())?, pipe::Sender::from_owned_fd(stdin.into())?);
+        let (from, to) = (pipe::Receiver::from_owned_fd(stdout.into())?, pipe::Sender::from_owned_fd(stdin.into())?);
+        // Its default is less than 16 MiB of text take, and a longer line is waited for in vain.
+        let pipes = AsyncRwTransport::new(from, to).with_max_line_length(64 * 1024 * 1024);
         let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
         let service = serve_client_with_lifecycle((), pipes, lifecycle).await?;
         let tools = service.list_all_tools().await?.len();

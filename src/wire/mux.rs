@@ -86,6 +86,19 @@ impl Reply {
     pub fn raw(&self) -> Raw<'_> {
         Raw::checked(self.text())
     }
+
+    /// For a reply that stays: without room that it does not need.
+    pub fn kept(mut self) -> Arc<Reply> {
+        self.message.shrink_to_fit();
+        Arc::new(self)
+    }
+}
+
+#[cfg(test)]
+impl From<String> for Reply {
+    fn from(message: String) -> Self {
+        Reply { body: 0..message.len(), message, is_error: false }
+    }
 }
 
 /// What waits to be written.

@@ -102,7 +102,7 @@ pub struct Listed {
     /// Exposed and allowed.
     pub tools: Vec<Arc<Tool>>,
     /// All of them, for the inventory.
-    pub infos: Vec<ToolInfo>,
+    pub infos: Vec<Arc<ToolInfo>>,
     pub skipped: Vec<Skipped>,
     pub warnings: Vec<String>,
 }
@@ -675,7 +675,7 @@ pub async fn pages<F>(
     what: &str,
     warnings: &mut Vec<String>,
     mut ask: impl FnMut(String) -> F,
-    mut take: impl FnMut(Arc<str>) -> Result<Option<String>, String>,
+    mut take: impl FnMut(Arc<Reply>) -> Result<Option<String>, String>,
 ) -> Result<(), Failure>
 where
     F: Future<Output = Result<Reply, Failure>>,
@@ -684,8 +684,8 @@ where
     let mut members = String::new();
     for page in 1.. {
         let reply = ask(std::mem::take(&mut members)).await?;
-        let result = rpc::complete(method, &reply)?;
-        let next = take(Arc::from(result.text()))
+        rpc::complete(method, &reply)?;
+        let next = take(reply.kept())
             .map_err(|reason| Failure::new(Status::Protocol, format!("the server's answer to {method}: {reason}")))?;
         let Some(cursor) = next else { break };
         if page == PAGES {

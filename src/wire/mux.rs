@@ -6,7 +6,7 @@
 //! or the end of the transport.
 #![forbid(unsafe_code)]
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -79,7 +79,8 @@ pub enum RequestKind {
 /// A reply, as it came.
 #[derive(Debug)]
 pub struct Reply {
-    bytes: Vec<u8>,
+    /// The whole message.
+    message: String,
     body: Range<usize>,
     /// The body is the `error` member, else the `result`.
     pub is_error: bool,
@@ -89,18 +90,30 @@ impl Reply {
     /// What stands inside this reply as a reply of its own.
     #[must_use]
     pub fn inner(self, find: impl FnOnce(Raw<'_>) -> Option<Raw<'_>>, is_error: bool) -> Option<Reply> {
-        let text = std::str::from_utf8(&self.bytes).ok()?;
-        let body = find(self.raw())?.range_in(text)?;
-        Some(Reply { bytes: self.bytes, body, is_error })
+        let body = find(self.raw())?.range_in(&self.message)?;
+        Some(Reply { message: self.message, body, is_error })
     }
 
     pub fn text(&self) -> &str {
-        // The mux checked the message as UTF-8 and the range falls on the edges of a JSON value.
-        std::str::from_utf8(&self.bytes[self.body.clone()]).unwrap_or("null")
+        // The range falls on the edges of a JSON value.
+        self.message.get(self.body.clone()).unwrap_or("null")
     }
 
     pub fn raw(&self) -> Raw<'_> {
         Raw::checked(self.text())
+    }
+
+    /// For a reply that stays: without room that it does not need.
+    pub fn kept(mut self) -> Arc<Reply> {
+        self.message.shrink_to_fit();
+        Arc::new(self)
+    }
+}
+
+#[cfg(test)]
+impl From<String> for Reply {
+    fn from(message: String) -> Self {
+        Reply { body: 0..message.len(), message, is_error: false }
     }
 }
 
@@ -132,7 +145,7 @@ struct Pending {
 
 struct State {
     next_id: u64,
-    pending: HashMap<u64, Pending>,
+    pending: BTreeMap<u64, Pending>,
     outbox: VecDeque<Out>,
     /// Set once nothing can be sent any more: what every later call gets.
     closed: Option<Failure>,
@@ -194,7 +207,7 @@ impl Mux {
             ended: CancellationToken::new(),
             state: Mutex::new(State {
                 next_id: 1,
-                pending: HashMap::new(),
+                pending: BTreeMap::new(),
                 outbox: VecDeque::new(),
                 closed: None,
                 closed_at: None,
@@ -451,29 +464,27 @@ impl Mux {
             Some(_) => return self.noise(&bytes),
         }
         // Text is checked once, here; what is no UTF-8 becomes U+FFFD.
-        if std::str::from_utf8(&bytes).is_err() {
-            bytes = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
-        }
-        match json::envelope(&bytes) {
-            Ok(Envelope::Message(message)) => self.message(bytes, message),
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        match json::envelope(text.as_bytes()) {
+            Ok(Envelope::Message(message)) => self.message(text, message),
             Ok(Envelope::Batch(list)) => {
                 // JSON-RPC batches: revision 2025-03-26 has them.
-                let text = std::str::from_utf8(&bytes[list]).unwrap_or("[]");
                 let mut empty = true;
-                for item in Raw::checked(text).elements() {
+                for item in Raw::checked(text.get(list).unwrap_or("[]")).elements() {
                     empty = false;
                     self.deliver_item(item);
                 }
                 if empty {
-                    self.noise(&bytes);
+                    self.noise(text.as_bytes());
                 }
             }
-            Ok(Envelope::Other) => self.noise(&bytes),
-            Err(error) if broken::is_reply(&bytes) => {
+            Ok(Envelope::Other) => self.noise(text.as_bytes()),
+            Err(error) if broken::is_reply(text.as_bytes()) => {
                 let why = format!("sent a reply that is not valid JSON: {} at byte {}", error.what, error.at);
-                self.broken(&bytes, Status::Protocol, &why);
+                self.broken(text.as_bytes(), Status::Protocol, &why);
             }
-            Err(_) => self.noise(&bytes),
+            Err(_) => self.noise(text.as_bytes()),
         }
     }
 
@@ -487,10 +498,10 @@ impl Mux {
 
     /// One message of a batch. A batch in a batch is noise.
     fn deliver_item(&self, item: Raw<'_>) {
-        let bytes = item.text().as_bytes().to_vec();
-        match json::envelope(&bytes) {
-            Ok(Envelope::Message(message)) => self.message(bytes, message),
-            _ => self.noise(&bytes),
+        let text = item.text();
+        match json::envelope(text.as_bytes()) {
+            Ok(Envelope::Message(message)) => self.message(text.to_owned(), message),
+            _ => self.noise(text.as_bytes()),
         }
     }
 
@@ -581,14 +592,14 @@ impl Mux {
 
     // -- who gets it ------------------------------------------------------------------------------------------------
 
-    fn message(&self, bytes: Vec<u8>, message: Message) {
-        let text = |range: &Range<usize>| std::str::from_utf8(&bytes[range.clone()]).unwrap_or("null");
+    fn message(&self, whole: String, message: Message) {
+        let text = |range: &Range<usize>| whole.get(range.clone()).unwrap_or("null");
         if let Some(method) = &message.method {
             let method = Raw::checked(text(method)).as_str();
             if method.as_deref() == Some("notifications/progress") {
                 return self.progress(message.params.as_ref().map(|params| Raw::checked(text(params))));
             }
-            if message.id.is_some() && self.holds(&bytes) {
+            if message.id.is_some() && self.holds(whole.as_bytes()) {
                 return;
             }
             if message.id.is_some() && self.era() == Era::Modern {
@@ -608,7 +619,7 @@ impl Mux {
                 None => self.inbound.notification(name, params),
             };
             if !taken {
-                self.to_service(&bytes);
+                self.to_service(whole.as_bytes());
             }
             return;
         }
@@ -622,9 +633,9 @@ impl Mux {
             match error {
                 // A line of a log may have an error too.
                 Some(error) if nameless && Raw::checked(text(&error)).get("code").is_some() => {
-                    self.stray_error(bytes, error);
+                    self.stray_error(whole, error);
                 }
-                _ if nameless => self.noise(&bytes),
+                _ if nameless => self.noise(whole.as_bytes()),
                 _ => log::at!(Debug, "wire", "{}: ignored a reply to a call that is not ours", self.server),
             }
             return;
@@ -632,8 +643,8 @@ impl Mux {
         let reply = match (result, error) {
             (Some(_), Some(_)) => Err(self.protocol("sent a reply with both a result and an error")),
             (None, None) => Err(self.protocol("sent a reply with neither a result nor an error")),
-            (Some(body), None) => Ok(Reply { bytes, body, is_error: false }),
-            (None, Some(body)) => Ok(Reply { bytes, body, is_error: true }),
+            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false }),
+            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true }),
         };
         self.answer(number, reply);
     }
@@ -700,13 +711,14 @@ impl Mux {
         }
     }
 
-    fn stray_error(&self, bytes: Vec<u8>, body: Range<usize>) {
+    fn stray_error(&self, message: String, body: Range<usize>) {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
         if let Some(call) = probe.and_then(|id| state.take_asked(id)) {
-            let _ = call.answer.send(Ok(Reply { bytes, body, is_error: true }));
+            let _ = call.answer.send(Ok(Reply { message, body, is_error: true }));
         } else {
-            state.stray_error = Some(excerpt(&bytes[body], &self.secrets));
+            let said = message.get(body).unwrap_or("null");
+            state.stray_error = Some(excerpt(said.as_bytes(), &self.secrets));
         }
     }
 

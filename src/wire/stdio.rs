@@ -15,13 +15,18 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Secrets;
 use crate::log;
+use crate::memory;
 use crate::outcome::{Failure, Status};
 use crate::process::{self, Exit, PipeEnd, Process, Spec};
 use crate::wire::broken;
 use crate::wire::mux::Mux;
 
-/// What one read asks for, and what one write holds at most, unless a single message is larger.
+/// What one write holds at most, unless a single message is larger. A pipe holds no more.
 const CHUNK: usize = 64 * 1024;
+/// What the pipe of a server that sends large messages is widened to: a user may have a few hundred of these.
+const WIDE: usize = 4 * CHUNK;
+/// A message that is larger than this gets all the room it may need.
+const LARGE: usize = 32 * CHUNK;
 /// After so many reads without a pause the other tasks get a turn.
 const READS_A_TURN: usize = 16;
 /// How long the two signs of an end (end-of-file, exit) may lie apart before the first one counts alone.
@@ -185,30 +190,39 @@ async fn write(mux: &Mux, stdin: AsyncFd<PipeEnd>) -> Failure {
 /// Reads lines until end-of-file.
 async fn read(mux: &Mux, stdout: AsyncFd<PipeEnd>) {
     let mut lines = Lines::default();
+    let mut widened = false;
     let read_once = |pipe: &PipeEnd| {
-        let count = pipe.read_behind(&mut lines.buffer, CHUNK)?;
+        let most = lines.room(mux.limit);
+        if most > WIDE && !std::mem::replace(&mut widened, true) {
+            pipe.widen(WIDE);
+        }
+        let count = pipe.read_behind(&mut lines.buffer, most)?;
         lines.split(mux);
-        Ok(count)
+        Ok(Count { count, most })
     };
-    each_read(&stdout, CHUNK, Some(mux), read_once).await;
+    each_read(&stdout, Some(mux), read_once).await;
     lines.finish(mux);
 }
 
-/// Calls `read_once`, which asks for `most` bytes, whenever there is something to read, and room for it in the mux, until the
-/// end of the pipe.
+/// What a read gave, and what it asked for.
+struct Count {
+    count: usize,
+    most: usize,
+}
+
+/// Calls `read_once` whenever there is something to read, and room for it in the mux, until the end of the pipe.
 async fn each_read(
     pipe: &AsyncFd<PipeEnd>,
-    most: usize,
     mux: Option<&Mux>,
-    mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<usize>,
+    mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<Count>,
 ) {
     let mut reads = 0;
     // Waiting cannot fail while the runtime lives.
     while let Ok(mut ready) = pipe.readable().await {
         match read_once(pipe.get_ref()) {
-            Ok(0) => return,
+            Ok(Count { count: 0, .. }) => return,
             // A short read has emptied the pipe: the next one would only say so.
-            Ok(count) if count < most => ready.clear_ready(),
+            Ok(Count { count, most }) if count < most => ready.clear_ready(),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => ready.clear_ready(),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -244,13 +258,29 @@ impl Lines {
     /// The end: delivers a last message without its line break.
     pub fn finish(&mut self, mux: &Mux) {
         if !self.skipping && !self.buffer.is_empty() {
-            mux.deliver(std::mem::take(&mut self.buffer));
+            mux.deliver_rest(std::mem::take(&mut self.buffer));
         }
     }
 
     /// How many bytes are held back until their line is complete.
     pub fn held(&self) -> usize {
         self.buffer.len()
+    }
+
+    /// Makes room for the next read, and says how much to ask for: a little more than the pipe holds, so that a read
+    /// that emptied it is a short one.
+    fn room(&mut self, limit: usize) -> usize {
+        let held = self.buffer.len();
+        if held < CHUNK {
+            return CHUNK + 1;
+        }
+        // Room costs nothing until it is written to, moving a large message does. If so much is not to be had, it grows
+        // as it must.
+        let most = WIDE + 1;
+        if held >= LARGE && self.buffer.capacity() - held < most {
+            memory::reserve(&mut self.buffer, limit.saturating_sub(held) + most);
+        }
+        most
     }
 
     fn split(&mut self, mux: &Mux) {
@@ -265,13 +295,17 @@ impl Lines {
             let length = end - start;
             if length > mux.limit {
                 mux.over_limit(&self.buffer[start..start + length.min(broken::HEAD)]);
-            } else if start == 0 && end + 1 == self.buffer.len() && length > self.buffer.capacity() / 2 {
-                // A large message that fills the buffer moves on without a copy.
-                let mut line = std::mem::take(&mut self.buffer);
+            } else if start == 0 && length >= CHUNK {
+                // A large message moves on without a copy.
+                let rest = self.buffer.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.buffer, rest);
                 line.truncate(end);
+                if line.capacity() > LARGE {
+                    line.shrink_to_fit();
+                }
                 self.searched = 0;
                 mux.deliver(line);
-                return;
+                continue;
             } else {
                 mux.deliver(self.buffer[start..end].to_vec());
             }
@@ -352,8 +386,8 @@ async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
             start = buffer.len();
         }
         buffer.drain(..start);
-        Ok(count)
+        Ok(Count { count, most: TAIL })
     };
-    each_read(&pipe, TAIL, None, read_once).await;
+    each_read(&pipe, None, read_once).await;
     stderr.log_line(&buffer);
 }

@@ -49,11 +49,11 @@ pub async fn drive(
     let until = Instant::now() + limits.deadline;
     let mut more = String::new();
     for round in 0.. {
-        let mut limits = limits.clone();
-        limits.deadline = until.saturating_duration_since(Instant::now());
         let reply = if more.is_empty() {
-            session.request(server, ask.method, ask.members, ask.meta, &limits).await?
+            session.request(server, ask.method, ask.members, ask.meta, limits).await?
         } else {
+            let mut limits = limits.clone();
+            limits.deadline = until.saturating_duration_since(Instant::now());
             let members = if ask.members.is_empty() { more.clone() } else { format!("{},{more}", ask.members) };
             session.request(server, ask.method, &members, ask.meta, &limits).await?
         };

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
 use crate::mcp::content;
+use crate::mcp::input::Ask;
 use crate::mcp::rpc;
 use crate::mcp::server::{Server, source_closed};
 use crate::mcp::source::Source;
@@ -90,7 +91,8 @@ async fn execute(server: &Arc<Server>, subject: Subject, arguments: Arguments, l
         members.push_str(part);
     }
     drop(arguments);
-    let reply = match server.request("tools/call", &members, "", &limits).await {
+    let ask = Ask { method: "tools/call", members: &members, meta: "", tool: Some(&subject.tool.name) };
+    let reply = match server.request(ask, &limits).await {
         Ok(reply) => reply,
         Err(failure) => return subject.failed(failure),
     };

@@ -34,10 +34,21 @@ pub struct Hello {
 impl Hello {
     /// The members of `_meta` that every modern request carries.
     pub fn modern_meta(&self) -> String {
+        self.modern_meta_with("")
+    }
+
+    /// The same, with extensions among the capabilities: members of an object.
+    pub fn modern_meta_with(&self, extensions: &str) -> String {
+        let mut capabilities = self.capabilities.clone();
+        if !extensions.is_empty() {
+            capabilities.pop();
+            let comma = if capabilities == "{" { "" } else { "," };
+            capabilities.push_str(&format!("{comma}\"extensions\":{{{extensions}}}}}"));
+        }
         format!(
             "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\"io.modelcontextprotocol/clientInfo\":{},\
-             \"io.modelcontextprotocol/clientCapabilities\":{}",
-            self.client_info, self.capabilities
+             \"io.modelcontextprotocol/clientCapabilities\":{capabilities}",
+            self.client_info
         )
     }
 }
@@ -54,6 +65,12 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// True if the server announces the extension `id`.
+    pub fn extends(&self, id: &str) -> bool {
+        let extensions = Raw::checked(&self.capabilities).get("extensions");
+        extensions.and_then(|extensions| extensions.get(id)).is_some_and(|value| value.kind() == Kind::Object)
+    }
+
     /// True if the server announces `capability`.
     pub fn offers(&self, capability: &str) -> bool {
         Raw::checked(&self.capabilities).get(capability).is_some_and(|value| value.kind() == Kind::Object)

@@ -4,7 +4,9 @@
 //! - `server`: one server, from its start to its close, and its restarts.
 //! - `handshake`: which era, which revision.
 //! - `phase`: the time that a phase of loading may take.
-//! - `host`: what servers ask of the host.
+//! - `host`: what servers ask of the host; `form`: whether an answer fits.
+//! - `inbound`: what a server sends by itself; `live`: changed lists and subscriptions.
+//! - `input`: requests that are answered with questions first, and tasks.
 //! - `call`: one call of a tool.
 //! - `request`: any request of the host's.
 //! - `resources`: the two resource tools.
@@ -18,9 +20,13 @@
 
 pub mod call;
 pub mod content;
+pub mod form;
 pub mod handshake;
 pub mod host;
+pub mod inbound;
+pub mod input;
 pub mod list;
+pub mod live;
 pub mod names;
 pub mod phase;
 pub mod report;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
+use crate::mcp::input::Ask;
+use crate::mcp::live;
 use crate::mcp::rpc;
 use crate::mcp::server::Server;
 use crate::outcome::{Document, Failure, Outcome, Status};
-use crate::wire::mux::Reply;
+use crate::wire::mux::{Era, Reply};
 
 /// A checked request.
 #[derive(Debug)]
@@ -55,9 +57,29 @@ impl HostRequest {
 
     /// Sends it, and gives the reply as the outcome.
     pub async fn send(self, server: &Arc<Server>, limits: &Limits) -> Result<Outcome, Failure> {
-        let reply = server.request(&self.method, &self.members, &self.meta, limits).await?;
+        let subscribes =
+            matches!(self.method.as_str(), "resources/subscribe" | "resources/unsubscribe" | "subscriptions/listen");
+        if subscribes {
+            let session = limits.bound("the start of the server", server.session()).await??;
+            if session.peer.era == Era::Modern {
+                let params = format!("{{{}}}", self.members);
+                let work = live::subscribe_modern(server, &session, &self.method, Raw::checked(&params));
+                let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
+                let limits = Limits { deadline: limits.deadline.min(idle), ..limits.clone() };
+                return limits.bound("the subscription", work).await?.map(Outcome::document);
+            }
+        }
+        let ask = Ask { method: &self.method, members: &self.members, meta: &self.meta, tool: None };
+        let reply = server.request(ask, limits).await?;
         if reply.is_error {
             return Err(rpc::server_error(reply.raw()).of(&server.name));
+        }
+        if subscribes {
+            // Made again when the server is started again.
+            let params = format!("{{{}}}", self.members);
+            if let Some(uri) = Raw::checked(&params).get("uri").and_then(Raw::as_str) {
+                server.wanted.set(&uri, self.method == "resources/subscribe");
+            }
         }
         Ok(Outcome::new(Status::Ok, false, Untouched(reply)))
     }

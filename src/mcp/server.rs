@@ -18,15 +18,17 @@ use crate::json::{self, Kind};
 use crate::log;
 use crate::mcp::call;
 use crate::mcp::handshake::{self, Hello, Peer, Refused};
-use crate::mcp::host::Host;
+use crate::mcp::host::{Handler, Host};
+use crate::mcp::inbound::Ear;
+use crate::mcp::input::{self, Ask};
 use crate::mcp::list::{Skipped, ToolList};
+use crate::mcp::live::{self, Changes, Wanted};
 use crate::mcp::names::Names;
 use crate::mcp::phase::Clock;
 use crate::mcp::rpc;
 use crate::mcp::tool::ToolInfo;
 use crate::outcome::{Failure, Phase, Status, quoted};
 use crate::process::Spec;
-use crate::queue::Queue;
 use crate::tool::Tool;
 use crate::wire::mux::{self, Mux, Reply, Request, RequestKind};
 use crate::wire::service::Seat;
@@ -39,6 +41,9 @@ const PAGES: usize = 1000;
 /// How long the rest of a dead server's standard error may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// The extension of tasks (SEP-2663).
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 /// What all servers of a source have in common.
 #[derive(Debug)]
 pub struct Shared {
@@ -46,8 +51,7 @@ pub struct Shared {
     pub secrets: Arc<Secrets>,
     pub names: Names,
     pub hello: Hello,
-    /// Where what servers ask and announce arrives at the host.
-    pub events: Option<Arc<Queue>>,
+    pub host: Arc<Host>,
     /// Every task of the source.
     pub tracker: TaskTracker,
     /// Cancelled when the source begins to close.
@@ -58,6 +62,11 @@ pub struct Shared {
 impl Shared {
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
+    }
+
+    /// True if calls of that server may be answered with a task: it announces the extension, so we do.
+    pub fn tasks(&self, session: &Session) -> bool {
+        session.peer.extends(TASKS)
     }
 }
 
@@ -78,12 +87,13 @@ pub struct Problem {
 pub struct Session {
     pub mux: Arc<Mux>,
     pub peer: Peer,
+    pub changes: Arc<Changes>,
     local: Local,
     up_since: Instant,
     /// How long it took to get here.
     ms: u64,
     /// Ends with the session.
-    _service: RunningService<RoleClient, Host>,
+    _service: RunningService<RoleClient, Handler>,
 }
 
 /// What a server offers, as it was last listed.
@@ -122,7 +132,9 @@ pub struct Server {
     pub name: Arc<str>,
     pub index: usize,
     config: Option<Box<ServerConfig>>,
-    shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
+    /// What the host subscribed to.
+    pub wanted: Wanted,
     source: Weak<super::source::Source>,
     state: Mutex<State>,
     /// Held while the server is started again: one start at a time, however many calls wait for it.
@@ -146,6 +158,7 @@ impl Server {
             index,
             config,
             shared,
+            wanted: Wanted::default(),
             source,
             state: Mutex::new(state),
             starting: tokio::sync::Mutex::new(()),
@@ -180,7 +193,7 @@ impl Server {
         self.connect_and_keep().await;
     }
 
-    async fn connect_and_keep(&self) {
+    async fn connect_and_keep(self: &Arc<Self>) {
         let connected = tokio::select! {
             connected = self.connect() => connected,
             () = self.shared.closing.cancelled() => {
@@ -193,9 +206,13 @@ impl Server {
                 if self.shared.is_closed() {
                     session.mux.close(source_closed());
                 }
-                state.came_up = true;
-                state.standing = Standing::Up(Arc::new(session));
+                let session = Arc::new(session);
+                if std::mem::replace(&mut state.came_up, true) {
+                    self.notice("server", ",\"status\":\"connected\"");
+                }
+                state.standing = Standing::Up(session.clone());
                 state.listed = Arc::new(listed);
+                self.shared.tracker.spawn(live::serve(self.clone(), session));
             }
             Err(problem) => {
                 state.failures += 1;
@@ -244,7 +261,7 @@ impl Server {
         }
     }
 
-    async fn start_again(&self) -> Result<Arc<Session>, Failure> {
+    async fn start_again(self: &Arc<Self>) -> Result<Arc<Session>, Failure> {
         let _one = self.starting.lock().await;
         if let Some(session) = self.live() {
             return Ok(session);
@@ -362,7 +379,7 @@ impl Server {
         };
         let mut lifecycle = config.lifecycle;
         loop {
-            let (local, service) = self.start(config).await?;
+            let (local, changes, service) = self.start(config).await?;
             let peer = match handshake::negotiate(&local.mux, lifecycle, &self.shared.hello, config.timeout).await {
                 Ok(peer) => peer,
                 Err(Refused::EndedOnProbe) => {
@@ -379,18 +396,24 @@ impl Server {
                 Err(Refused::Failed(failure)) => return Err(self.explain(failure, &local).await),
             };
             service.peer().set_peer_info(peer_info(&peer));
+            if peer.extends(TASKS) {
+                local.mux.set_modern_meta(self.shared.hello.modern_meta_with(&format!("\"{TASKS}\":{{}}")));
+            }
             let listed = match self.list(&local.mux, &peer, config).await {
                 Ok(listed) => listed,
                 Err(failure) => return Err(self.explain(failure, &local).await),
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let mux = local.mux.clone();
-            let session = Session { mux, peer, local, up_since: Instant::now(), ms, _service: service };
+            let session = Session { mux, peer, changes, local, up_since: Instant::now(), ms, _service: service };
             return Ok((session, listed));
         }
     }
 
-    async fn start(&self, config: &ServerConfig) -> Result<(Local, RunningService<RoleClient, Host>), Problem> {
+    async fn start(
+        &self,
+        config: &ServerConfig,
+    ) -> Result<(Local, Arc<Changes>, RunningService<RoleClient, Handler>), Problem> {
         let failed =
             |failure: Failure| Problem { failure: failure.at(Phase::Start).of(&self.name), stderr: String::new() };
         let Transport::Stdio { argv, env, cwd, .. } = &config.transport else {
@@ -400,8 +423,14 @@ impl Server {
             )));
         };
         let shared = &self.shared;
-        let (mux, messages) =
-            Mux::new(&self.name, shared.secrets.clone(), shared.options.max_message_bytes, shared.hello.modern_meta());
+        let changes = Arc::new(Changes::default());
+        let (mux, messages) = Mux::new(
+            &self.name,
+            shared.secrets.clone(),
+            shared.options.max_message_bytes,
+            shared.hello.modern_meta(),
+            |mux| Box::new(Ear::new(&self.name, mux, &shared.host, &changes, &shared.tracker)),
+        );
         let spec = Spec { argv: argv.clone(), env: env.clone(), cwd: cwd.clone() };
         let starting = Local::start(spec, mux.clone(), &self.name, shared.secrets.clone(), &shared.tracker);
         let local = match tokio::time::timeout(config.timeout, starting).await {
@@ -414,9 +443,8 @@ impl Server {
                 )));
             }
         };
-        let host = Host { server: self.name.to_string(), roots: shared.options.roots.clone() };
-        let service = rmcp::service::serve_directly(host, Seat::new(mux, messages), None);
-        Ok((local, service))
+        let service = rmcp::service::serve_directly(Handler(shared.host.clone()), Seat::new(mux, messages), None);
+        Ok((local, changes, service))
     }
 
     /// Lists the tools. What the server does not announce is not asked for, with one exception: a server that announces
@@ -468,6 +496,22 @@ impl Server {
         Listed { tools, infos: list.tools, skipped: list.skipped.items, warnings }
     }
 
+    /// Lists the tools of a session anew.
+    pub async fn list_again(&self, session: &Session) -> Result<(), Failure> {
+        if let Some(config) = &self.config {
+            let listed = self.list(&session.mux, &session.peer, config).await?;
+            self.state.lock().listed = Arc::new(listed);
+        }
+        Ok(())
+    }
+
+    /// Tells the host that something happened. `members`: more of the notice's document.
+    pub fn notice(&self, kind: &str, members: &str) {
+        if let Some(events) = &self.shared.host.events {
+            events.notice(0, format!("\"kind\":\"{kind}\",\"server\":{}{members}", quoted(&self.name)));
+        }
+    }
+
     /// Adds to a failure of the start what the process said and how it ended.
     async fn explain(&self, failure: Failure, local: &Local) -> Problem {
         if local.mux.is_closed() {
@@ -497,23 +541,21 @@ impl Server {
     // -- requests ---------------------------------------------------------------------------------------------------
 
     /// One request of the host's to this server, bounded by `limits` and the server's own time-out.
-    pub async fn request(
-        self: &Arc<Self>,
-        method: &str,
-        members: &str,
-        meta: &str,
-        limits: &Limits,
-    ) -> Result<Reply, Failure> {
-        let session = limits.bound("the start of the server", self.session()).await??;
-        let reply = limits.cancellable("the request", session.request(self, method, members, meta, limits)).await;
+    pub async fn request(self: &Arc<Self>, ask: Ask<'_>, limits: &Limits) -> Result<Reply, Failure> {
+        let session = match self.live() {
+            Some(session) => session,
+            None => limits.bound("the start of the server", self.session()).await??,
+        };
+        let reply = limits.cancellable("the call", input::drive(self, &session, ask, limits)).await;
         reply.and_then(|reply| reply).map_err(|failure| failure.of(&self.name).at(Phase::Call))
     }
 
     /// A request that changes nothing at the server: repeated once where the server died before it answered.
     pub async fn read(self: &Arc<Self>, method: &str, members: &str, limits: &Limits) -> Result<Reply, Failure> {
-        match self.request(method, members, "", limits).await {
+        let ask = Ask { method, members, meta: "", tool: None };
+        match self.request(ask, limits).await {
             Err(failure) if failure.status == Status::Transport && self.may_restart().is_some() => {
-                self.request(method, members, "", limits).await
+                self.request(ask, limits).await
             }
             ended => ended,
         }
@@ -578,7 +620,8 @@ impl State {
 }
 
 impl Session {
-    async fn request(
+    /// One request, as it is.
+    pub async fn request(
         &self,
         server: &Server,
         method: &str,

@@ -1,6 +1,7 @@
 //! All servers of one config together: load, tools, status, close.
 #![forbid(unsafe_code)]
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,7 +12,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Options};
 use crate::context::Limits;
+use crate::log;
 use crate::mcp::handshake::Hello;
+use crate::mcp::host::Host;
 use crate::mcp::names::Names;
 use crate::mcp::server::{Server, Shared, source_closed};
 use crate::outcome::{Failure, Status, quoted};
@@ -41,12 +44,13 @@ pub struct Source {
 impl Source {
     fn new(config: Config, options: Options, events: Option<Arc<Queue>>) -> Arc<Source> {
         let configured: Vec<&str> = config.servers.iter().map(|server| server.name.as_str()).collect();
+        let host = Arc::new(Host::new(&options, events));
         let shared = Arc::new(Shared {
             names: Names::new(&configured),
             secrets: Arc::new(config.secrets),
-            hello: hello(&options),
+            hello: hello(&options, &host),
+            host,
             options,
-            events,
             tracker: TaskTracker::new(),
             closing: CancellationToken::new(),
             closed: AtomicBool::new(false),
@@ -139,9 +143,22 @@ impl Source {
         if names.is_empty() { "connected: none".to_owned() } else { format!("connected: {}", names.join(", ")) }
     }
 
-    /// Every server's tools, as they are now: servers in config order, tools as listed.
+    /// Every server's tools, as they are now: servers in config order, tools as listed. A name is there once: a server could
+    /// list a tool under the hashed name of another server's, and then the first one stays.
     pub fn tools(&self) -> Vec<Arc<Tool>> {
-        self.core.servers.iter().flat_map(|server| server.listed().tools.clone()).collect()
+        let mut tools: Vec<Arc<Tool>> = Vec::new();
+        let mut names = HashSet::new();
+        for server in &self.core.servers {
+            for tool in &server.listed().tools {
+                if names.insert(tool.name().as_str().to_owned()) {
+                    tools.push(tool.clone());
+                } else {
+                    let name = tool.name().as_str();
+                    log::at!(Warn, "mcp", "server {:?}: the tool {name} is left out: an earlier tool has the name", server.name);
+                }
+            }
+        }
+        tools
     }
 
     /// The document of a load and of the status.
@@ -273,12 +290,11 @@ pub async fn close_all(timeout: Duration) -> bool {
     tokio::time::timeout(timeout, all).await.is_ok()
 }
 
-fn hello(options: &Options) -> Hello {
+fn hello(options: &Options, host: &Host) -> Hello {
     let name = options.client_name.as_deref().unwrap_or("toolnexus");
     let version = options.client_version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-    let roots = if options.roots.is_empty() { "" } else { "\"roots\":{}" };
     Hello {
         client_info: format!("{{\"name\":{},\"version\":{}}}", quoted(name), quoted(version)),
-        capabilities: format!("{{{roots}}}"),
+        capabilities: format!("{{{}}}", host.capabilities()),
     }
 }

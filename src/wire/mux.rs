@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use rmcp::model::ServerJsonRpcMessage;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Secrets;
 use crate::json::{self, Envelope, Message, Raw};
@@ -40,6 +41,14 @@ pub enum Era {
 /// Gets the raw params of each progress notification of one call.
 pub type Progress = Arc<dyn Fn(Raw<'_>) + Send + Sync>;
 
+/// Sees what a server sends by itself before the SDK's service does.
+pub trait Inbound: Send + Sync {
+    /// A request of the server's. True: it is answered with [`Mux::respond`], by whoever took it.
+    fn request(&self, id: Raw<'_>, method: &str, params: Option<Raw<'_>>) -> bool;
+    /// A notification. True: nobody else needs to see it.
+    fn notification(&self, method: &str, params: Option<Raw<'_>>) -> bool;
+}
+
 /// One request, before it has an id.
 pub struct Request<'a> {
     pub method: &'a str,
@@ -52,7 +61,7 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// The longest silence.
     pub idle: Duration,
-    /// The longest time in all.
+    /// The longest time in all. At most some years.
     pub deadline: Duration,
     pub kind: RequestKind,
 }
@@ -77,6 +86,14 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// What stands inside this reply as a reply of its own.
+    #[must_use]
+    pub fn inner(self, find: impl FnOnce(Raw<'_>) -> Option<Raw<'_>>, is_error: bool) -> Option<Reply> {
+        let text = std::str::from_utf8(&self.bytes).ok()?;
+        let body = find(self.raw())?.range_in(text)?;
+        Some(Reply { bytes: self.bytes, body, is_error })
+    }
+
     pub fn text(&self) -> &str {
         // The mux checked the message as UTF-8 and the range falls on the edges of a JSON value.
         std::str::from_utf8(&self.bytes[self.body.clone()]).unwrap_or("null")
@@ -131,9 +148,12 @@ pub struct Mux {
     clock: Notify,
     era: AtomicU8,
     /// The `_meta` members that every request of the modern era carries.
-    modern_meta: OnceLock<String>,
+    modern_meta: Mutex<Arc<str>>,
     server: String,
     secrets: Arc<Secrets>,
+    inbound: Box<dyn Inbound>,
+    /// Cancelled when the session ends.
+    ended: CancellationToken,
     pub limit: usize,
 }
 
@@ -144,15 +164,19 @@ impl std::fmt::Debug for Mux {
 }
 
 impl Mux {
-    /// `modern_meta`: the members of `_meta` of a modern request. Returns the mux and what the SDK's service reads.
+    /// `modern_meta`: the members of `_meta` of a modern request. `inbound` makes what hears the server, from a way to reach
+    /// the mux. Returns the mux and what the SDK's service reads.
     pub fn new(
         server: &str,
         secrets: Arc<Secrets>,
         limit: usize,
         modern_meta: String,
+        inbound: impl FnOnce(Weak<Mux>) -> Box<dyn Inbound>,
     ) -> (Arc<Mux>, mpsc::UnboundedReceiver<ServerJsonRpcMessage>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let mux = Mux {
+        let mux = Arc::new_cyclic(|mux| Mux {
+            inbound: inbound(mux.clone()),
+            ended: CancellationToken::new(),
             state: Mutex::new(State {
                 next_id: 1,
                 pending: HashMap::new(),
@@ -170,12 +194,12 @@ impl Mux {
             to_write: Notify::new(),
             clock: Notify::new(),
             era: AtomicU8::new(Era::Unknown as u8),
-            modern_meta: OnceLock::from(modern_meta),
+            modern_meta: Mutex::new(modern_meta.into()),
             server: server.to_owned(),
             secrets,
             limit,
-        };
-        (Arc::new(mux), receiver)
+        });
+        (mux, receiver)
     }
 
     pub fn era(&self) -> Era {
@@ -188,6 +212,11 @@ impl Mux {
 
     pub fn set_era(&self, era: Era) {
         self.era.store(era as u8, Ordering::Relaxed);
+    }
+
+    /// Replaces what modern requests say of us: members of `_meta`.
+    pub fn set_modern_meta(&self, members: String) {
+        *self.modern_meta.lock() = members.into();
     }
 
     /// Queues a request. The future gives its reply; dropping the future cancels the call and tells the server.
@@ -232,7 +261,8 @@ impl Mux {
 
     fn encode(&self, id: u64, request: &Request<'_>) -> Vec<u8> {
         let modern = self.era() == Era::Modern || request.kind == RequestKind::Probe;
-        let modern_meta = if modern { self.modern_meta.get().map_or("", String::as_str) } else { "" };
+        let modern_meta = modern.then(|| self.modern_meta.lock().clone());
+        let modern_meta = modern_meta.as_deref().unwrap_or_default();
         let mut out = Vec::with_capacity(
             96 + request.method.len() + request.members.len() + request.meta.len() + modern_meta.len(),
         );
@@ -294,8 +324,22 @@ impl Mux {
         for call in pending.into_values() {
             let _ = call.answer.send(Err(failure.clone()));
         }
+        self.ended.cancel();
         self.to_write.notify_one();
         self.clock.notify_one();
+    }
+
+    /// Answers a request of the server's. `member`: `"result":…` or `"error":…`. A modern server gets none: MCP 2026-07-28
+    /// forbids clients to write responses.
+    pub fn respond(&self, id: &str, member: &str) {
+        if self.era() != Era::Modern {
+            self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{member}}}").into_bytes());
+        }
+    }
+
+    /// Cancelled when the session ends.
+    pub fn ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
     pub fn is_closed(&self) -> bool {
@@ -491,7 +535,16 @@ impl Mux {
                 );
                 return;
             }
-            return self.to_service(&bytes);
+            let params = message.params.as_ref().map(|params| Raw::checked(text(params)));
+            let name = method.as_deref().unwrap_or_default();
+            let taken = match &message.id {
+                Some(id) => self.inbound.request(Raw::checked(text(id)), name, params),
+                None => self.inbound.notification(name, params),
+            };
+            if !taken {
+                self.to_service(&bytes);
+            }
+            return;
         }
         let is_null = |range: &Range<usize>| text(range) == "null";
         // `error: null` beside a result is how some servers write a success.
@@ -517,12 +570,12 @@ impl Mux {
     }
 
     fn answer(&self, id: u64, reply: Result<Reply, Failure>) {
-        let call = self.state.lock().pending.remove(&id);
+        let call = self.state.lock().take_asked(id);
         match call {
             Some(call) => {
                 let _ = call.answer.send(reply);
             }
-            // Late, after a time-out or a cancel, or never ours.
+            // Late, after a time-out or a cancel, or never asked.
             None => log::at!(Debug, "wire", "{}: ignored a reply to no open call (id {id})", self.server),
         }
     }
@@ -532,7 +585,7 @@ impl Mux {
         let Some(id) = params.get("progressToken").and_then(own_id) else { return };
         let listener = {
             let mut state = self.state.lock();
-            let Some(call) = state.pending.get_mut(&id) else { return };
+            let Some(call) = state.pending.get_mut(&id).filter(|call| call.written) else { return };
             call.quiet_since = Instant::now();
             call.progress.clone()
         };
@@ -557,7 +610,7 @@ impl Mux {
     fn stray_error(&self, bytes: Vec<u8>, body: Range<usize>) {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
-        if let Some(call) = probe.and_then(|id| state.pending.remove(&id)) {
+        if let Some(call) = probe.and_then(|id| state.take_asked(id)) {
             let _ = call.answer.send(Ok(Reply { bytes, body, is_error: true }));
         } else {
             state.stray_error = Some(excerpt(&bytes[body], &self.secrets));
@@ -567,11 +620,11 @@ impl Mux {
     fn broken(&self, bytes: &[u8], status: Status, why: &str) {
         let head = broken::head(bytes);
         let mut state = self.state.lock();
-        let id = head.id.or_else(|| match state.pending.len() {
-            1 => state.pending.keys().next().copied(),
-            _ => None,
+        let id = head.id.or_else(|| {
+            let mut asked = state.pending.iter().filter(|(_, call)| call.written).map(|(id, _)| *id);
+            asked.next().filter(|_| asked.next().is_none())
         });
-        let call = id.and_then(|id| state.pending.remove(&id));
+        let call = id.and_then(|id| state.take_asked(id));
         drop(state);
         log::at!(Warn, "wire", "{}: {why}", self.server);
         if let Some(call) = call {
@@ -602,8 +655,8 @@ impl Mux {
         if call.kind != RequestKind::Normal || state.closed.is_some() {
             return;
         }
-        let meta = match (self.era(), self.modern_meta.get()) {
-            (Era::Modern, Some(meta)) => format!(",\"_meta\":{{{meta}}}"),
+        let meta = match self.era() {
+            Era::Modern => format!(",\"_meta\":{{{}}}", self.modern_meta.lock()),
             _ => String::new(),
         };
         let message = format!(
@@ -623,6 +676,11 @@ impl Mux {
 }
 
 impl State {
+    /// Takes out a call that the server ends. It cannot answer what was not written to it: that is a guess at an id.
+    fn take_asked(&mut self, id: u64) -> Option<Pending> {
+        if self.pending.get(&id)?.written { self.pending.remove(&id) } else { None }
+    }
+
     /// What else a message about silence should say.
     fn hint(&self) -> String {
         let mut hint = String::new();

@@ -184,17 +184,14 @@ async fn write(mux: &Mux, stdin: AsyncFd<PipeEnd>) -> Failure {
 
 /// Reads lines until end-of-file.
 async fn read(mux: &Mux, stdout: AsyncFd<PipeEnd>) {
-    let mut lines = Lines { buffer: Vec::new(), searched: 0, skipping: false };
+    let mut lines = Lines::default();
     each_read(&stdout, CHUNK, |pipe| {
         let count = pipe.read_behind(&mut lines.buffer, CHUNK)?;
         lines.split(mux);
         Ok(count)
     })
     .await;
-    // A last message without its line break.
-    if !lines.skipping && !lines.buffer.is_empty() {
-        mux.deliver(std::mem::take(&mut lines.buffer));
-    }
+    lines.finish(mux);
 }
 
 /// Calls `read_once`, which asks for `most` bytes, whenever there is something to read, until the end of the pipe.
@@ -223,7 +220,8 @@ async fn each_read(
 }
 
 /// Splits what was read into lines. Holds at most one unfinished line, up to the limit.
-struct Lines {
+#[derive(Debug, Default)]
+pub struct Lines {
     buffer: Vec<u8>,
     /// So much of the buffer holds no line break.
     searched: usize,
@@ -232,6 +230,24 @@ struct Lines {
 }
 
 impl Lines {
+    /// Takes what was read, and delivers the lines that are complete with it.
+    pub fn feed(&mut self, bytes: &[u8], mux: &Mux) {
+        self.buffer.extend_from_slice(bytes);
+        self.split(mux);
+    }
+
+    /// The end: delivers a last message without its line break.
+    pub fn finish(&mut self, mux: &Mux) {
+        if !self.skipping && !self.buffer.is_empty() {
+            mux.deliver(std::mem::take(&mut self.buffer));
+        }
+    }
+
+    /// How many bytes are held back until their line is complete.
+    pub fn held(&self) -> usize {
+        self.buffer.len()
+    }
+
     fn split(&mut self, mux: &Mux) {
         let mut start = 0;
         while let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {

@@ -1,0 +1,131 @@
+//! What a server sends by itself: who answers it, and what the host hears of it.
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::json::{Kind, Raw};
+use crate::log;
+use crate::mcp::host::Host;
+use crate::mcp::live::Changes;
+use crate::outcome::quoted;
+use crate::wire::mux::{Inbound, Mux};
+
+/// The ear of one session.
+#[derive(Debug)]
+pub struct Ear {
+    server: Arc<str>,
+    mux: Weak<Mux>,
+    host: Arc<Host>,
+    changes: Arc<Changes>,
+    tracker: TaskTracker,
+    /// The server's requests that the host thinks about, by their id as text, and what ends each early.
+    open: Arc<Mutex<HashMap<String, CancellationToken>>>,
+}
+
+impl Ear {
+    pub fn new(
+        server: &Arc<str>,
+        mux: Weak<Mux>,
+        host: &Arc<Host>,
+        changes: &Arc<Changes>,
+        tracker: &TaskTracker,
+    ) -> Self {
+        Ear {
+            server: server.clone(),
+            mux,
+            host: host.clone(),
+            changes: changes.clone(),
+            tracker: tracker.clone(),
+            open: Arc::default(),
+        }
+    }
+
+    fn notice(&self, members: String) {
+        if let Some(events) = &self.host.events {
+            events.notice(0, members);
+        }
+    }
+
+    fn kind_and_server(&self, kind: &str) -> String {
+        format!("\"kind\":\"{kind}\",\"server\":{}", quoted(&self.server))
+    }
+
+    fn log_message(&self, params: Raw<'_>) {
+        let text = |name: &str| params.get(name).map_or("null", Raw::text);
+        log::at!(Info, "server", "{}: {} {}", self.server, text("level"), text("data"));
+        let mut members = self.kind_and_server("server_log");
+        for name in ["level", "logger", "data"] {
+            if let Some(value) = params.get(name) {
+                members.push_str(&format!(",\"{name}\":{}", value.text()));
+            }
+        }
+        self.notice(members);
+    }
+}
+
+impl Inbound for Ear {
+    fn request(&self, id: Raw<'_>, method: &str, params: Option<Raw<'_>>) -> bool {
+        if !self.host.asks(method) {
+            return false;
+        }
+        let Some(mux) = self.mux.upgrade() else { return true };
+        let (host, server, open) = (self.host.clone(), self.server.clone(), self.open.clone());
+        let (id, method) = (id.text().to_owned(), method.to_owned());
+        let params = params.map(|params| params.text().to_owned());
+        let withdrawn = CancellationToken::new();
+        open.lock().insert(id.clone(), withdrawn.clone());
+        self.tracker.spawn(async move {
+            let params = params.as_deref().map(Raw::checked);
+            let answer = tokio::select! {
+                answer = host.fulfil(&server, &mux, &method, params, None) => Some(answer),
+                // A request that was taken back gets no response (MCP, cancellation).
+                () = withdrawn.cancelled() => None,
+                () = mux.ended().cancelled() => None,
+            };
+            open.lock().remove(&id);
+            match answer {
+                Some(Ok(result)) => mux.respond(&id, &format!("\"result\":{result}")),
+                Some(Err(refusal)) => mux.respond(&id, &format!("\"error\":{}", refusal.error(&method))),
+                None => {}
+            }
+        });
+        true
+    }
+
+    fn notification(&self, method: &str, params: Option<Raw<'_>>) -> bool {
+        let params = params.filter(|params| params.kind() == Kind::Object);
+        match method {
+            "notifications/tools/list_changed" => self.changes.note(|what| what.tools = true),
+            "notifications/resources/list_changed" => self.changes.note(|what| what.resources = true),
+            "notifications/prompts/list_changed" => self.changes.note(|what| what.prompts = true),
+            "notifications/subscriptions/acknowledged" => {
+                if let Some(params) = params {
+                    self.changes.acknowledged(params);
+                }
+            }
+            "notifications/resources/updated" => {
+                if let Some(uri) = params.and_then(|params| params.get("uri")).filter(|uri| uri.kind() == Kind::String)
+                {
+                    self.notice(format!("{},\"uri\":{}", self.kind_and_server("resource_updated"), uri.text()));
+                }
+            }
+            "notifications/message" => {
+                if let Some(params) = params {
+                    self.log_message(params);
+                }
+            }
+            "notifications/cancelled" => {
+                let id = params.and_then(|params| params.get("requestId"));
+                let open = id.and_then(|id| self.open.lock().get(id.text()).cloned());
+                return open.inspect(CancellationToken::cancel).is_some();
+            }
+            _ => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,253 @@
+//! Requests that the server answers with questions first: multi-round requests and tasks (MCP 2026-07-28).
+//!
+//! A result of type `input_required` lists what the server needs to know; the request is repeated with the answers and the
+//! exact state that came with it. A `task` is polled to its end.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::context::Limits;
+use crate::json::{self, Kind, Raw};
+use crate::mcp::rpc;
+use crate::mcp::server::{Server, Session};
+use crate::outcome::{Failure, Status};
+use crate::wire::mux::{Era, Reply, Request, RequestKind};
+
+/// How often a server may ask before it answers.
+const ROUNDS: usize = 10;
+/// How often a task is polled if the server does not say, and at most.
+const POLL: Duration = Duration::from_secs(1);
+const POLL_AT_LEAST: Duration = Duration::from_millis(20);
+
+/// One request of the host's.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    pub method: &'a str,
+    pub members: &'a str,
+    pub meta: &'a str,
+    /// The tool that is called, for what the host is asked.
+    pub tool: Option<&'a str>,
+}
+
+impl Ask<'_> {
+    /// Only these may be answered with questions.
+    fn may_ask(&self) -> bool {
+        matches!(self.method, "tools/call" | "prompts/get" | "resources/read")
+    }
+}
+
+/// Sends a request and gives its final reply.
+pub async fn drive(
+    server: &Arc<Server>,
+    session: &Arc<Session>,
+    ask: Ask<'_>,
+    limits: &Limits,
+) -> Result<Reply, Failure> {
+    let until = Instant::now() + limits.deadline;
+    let mut more = String::new();
+    for round in 0.. {
+        let mut limits = limits.clone();
+        limits.deadline = until.saturating_duration_since(Instant::now());
+        let reply = if more.is_empty() {
+            session.request(server, ask.method, ask.members, ask.meta, &limits).await?
+        } else {
+            let members = if ask.members.is_empty() { more.clone() } else { format!("{},{more}", ask.members) };
+            session.request(server, ask.method, &members, ask.meta, &limits).await?
+        };
+        if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
+            return Ok(reply);
+        }
+        let result_type = reply.raw().get("resultType").and_then(|kind| kind.as_str().map(|kind| kind.into_owned()));
+        match result_type.as_deref() {
+            Some("input_required") if round == ROUNDS => {
+                return Err(Failure::new(
+                    Status::Protocol,
+                    format!("the server asked for input {ROUNDS} times and has not answered {}", ask.method),
+                ));
+            }
+            Some("input_required") => {
+                let left = until.saturating_duration_since(Instant::now());
+                let answers = answers(server, session, ask, reply.raw());
+                more = tokio::time::timeout(left, answers).await.map_err(|_| no_time(limits.deadline))??;
+            }
+            Some("task") if server.shared.tasks(session) => {
+                let left = until.saturating_duration_since(Instant::now());
+                let task = task(server, session, ask, reply);
+                return tokio::time::timeout(left, task).await.map_err(|_| no_time(limits.deadline))?;
+            }
+            _ => return Ok(reply),
+        }
+    }
+    unreachable!("the rounds are bounded inside the loop")
+}
+
+fn no_time(deadline: Duration) -> Failure {
+    Failure::new(Status::Timeout, format!("no result within the deadline of {} ms", deadline.as_millis()))
+}
+
+/// The members to repeat the request with: the answers, and the state as it came.
+async fn answers(
+    server: &Arc<Server>,
+    session: &Arc<Session>,
+    ask: Ask<'_>,
+    result: Raw<'_>,
+) -> Result<String, Failure> {
+    let requests = result.get("inputRequests").filter(|requests| requests.kind() == Kind::Object);
+    let state = result.get("requestState").filter(|state| !state.is_null());
+    if requests.is_none_or(|requests| requests.members().next().is_none()) && state.is_none() {
+        return Err(Failure::new(
+            Status::Protocol,
+            "the server asks for input and says neither which (inputRequests) nor its state (requestState)",
+        ));
+    }
+    let mut more = String::new();
+    if let Some(requests) = requests {
+        more.push_str("\"inputResponses\":");
+        more.push_str(&responses(server, session, ask.tool, requests, &[]).await?);
+    }
+    if let Some(state) = state {
+        if !more.is_empty() {
+            more.push(',');
+        }
+        more.push_str("\"requestState\":");
+        more.push_str(&json::single_line(state));
+    }
+    Ok(more)
+}
+
+/// The host's answers to a map of requests, as a JSON object. All are asked at once. `known`: keys that were answered before.
+async fn responses(
+    server: &Arc<Server>,
+    session: &Arc<Session>,
+    tool: Option<&str>,
+    requests: Raw<'_>,
+    known: &[String],
+) -> Result<String, Failure> {
+    let mut asking = tokio::task::JoinSet::new();
+    for (place, (key, request)) in
+        requests.members().filter(|(key, _)| !known.iter().any(|known| *known == **key)).enumerate()
+    {
+        let method = request.get("method").and_then(Raw::as_str).unwrap_or_default().into_owned();
+        let params = request.get("params").map(|params| params.text().to_owned());
+        let (server, session, tool) = (server.clone(), session.clone(), tool.map(str::to_owned));
+        let key = key.into_owned();
+        asking.spawn(async move {
+            let params = params.as_deref().map(Raw::checked);
+            let host = &server.shared.host;
+            let answer = host.fulfil(&server.name, &session.mux, &method, params, tool.as_deref()).await;
+            (place, key, answer.map_err(|refusal| refusal.failure(&method)))
+        });
+    }
+    let mut answers = Vec::new();
+    while let Some(joined) = asking.join_next().await {
+        let (place, key, answer) =
+            joined.map_err(|_| Failure::new(Status::Internal, "a question to the host did not run to its end"))?;
+        answers.push((place, key, answer?));
+    }
+    answers.sort_by_key(|(place, ..)| *place);
+    let mut out = String::from("{");
+    for (index, (_, key, answer)) in answers.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        json::quote(&key, &mut out);
+        out.push(':');
+        out.push_str(&answer);
+    }
+    out.push('}');
+    Ok(out)
+}
+
+/// Tells the server that a task is no longer wanted, unless it has ended.
+struct Unwanted<'a> {
+    session: &'a Session,
+    members: &'a str,
+    ended: bool,
+}
+
+impl Drop for Unwanted<'_> {
+    fn drop(&mut self) {
+        if !self.ended && !self.session.mux.is_closed() {
+            // A task is cancelled by a request of its own, never by a cancelled notification (SEP-2663).
+            let cancel = self.session.mux.request(request("tasks/cancel", self.members));
+            // On a thread without a runtime the server finds out by the end of the session.
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(cancel);
+            }
+        }
+    }
+}
+
+fn request<'a>(method: &'a str, members: &'a str) -> Request<'a> {
+    let longest = Duration::from_secs(60);
+    Request {
+        method,
+        members,
+        meta: "",
+        progress: None,
+        wants_progress: false,
+        idle: longest,
+        deadline: longest,
+        kind: RequestKind::Normal,
+    }
+}
+
+/// Polls a task to its end, and gives the reply that the call would have had.
+async fn task(server: &Arc<Server>, session: &Arc<Session>, ask: Ask<'_>, created: Reply) -> Result<Reply, Failure> {
+    let broken = |why: &str| Failure::new(Status::Protocol, format!("the server's task {why}"));
+    let id = created.raw().get("taskId").filter(|id| id.kind() == Kind::String).map(|id| id.text().to_owned());
+    let members = format!("\"taskId\":{}", id.ok_or_else(|| broken("has no taskId"))?);
+    let mut unwanted = Unwanted { session, members: &members, ended: false };
+    let mut pause = poll_pause(created.raw());
+    let mut answered: Vec<String> = Vec::new();
+    loop {
+        tokio::time::sleep(pause).await;
+        let reply = session.mux.request(request("tasks/get", &members)).await?;
+        let state = rpc::complete("tasks/get", &reply)?;
+        pause = poll_pause(state);
+        match state.get("status").and_then(Raw::as_str).as_deref() {
+            Some("working") => {}
+            Some("input_required") => {
+                let Some(requests) = state.get("inputRequests").filter(|requests| requests.kind() == Kind::Object)
+                else {
+                    return Err(broken("asks for input and does not say which"));
+                };
+                let new: Vec<String> =
+                    requests.members().map(|(key, _)| key.into_owned()).filter(|key| !answered.contains(key)).collect();
+                if new.is_empty() {
+                    continue;
+                }
+                let responses = responses(server, session, ask.tool, requests, &answered).await?;
+                let update = format!("{members},\"inputResponses\":{responses}");
+                let reply = session.mux.request(request("tasks/update", &update)).await?;
+                rpc::complete("tasks/update", &reply)?;
+                answered.extend(new);
+            }
+            Some("completed") => {
+                unwanted.ended = true;
+                return reply
+                    .inner(|state| state.get("result"), false)
+                    .ok_or_else(|| broken("is completed and has no result"));
+            }
+            Some("failed") => {
+                unwanted.ended = true;
+                return reply
+                    .inner(|state| state.get("error"), true)
+                    .ok_or_else(|| broken("has failed and has no error"));
+            }
+            Some("cancelled") => {
+                unwanted.ended = true;
+                return Err(Failure::new(Status::Server, "the server cancelled the task"));
+            }
+            other => return Err(broken(&format!("has the unknown status {:?}", other.unwrap_or("(none)")))),
+        }
+    }
+}
+
+fn poll_pause(task: Raw<'_>) -> Duration {
+    let said = task.get("pollIntervalMs").and_then(Raw::as_u64).map(Duration::from_millis);
+    said.unwrap_or(POLL).clamp(POLL_AT_LEAST, Duration::from_secs(60))
+}

@@ -233,9 +233,14 @@ impl Source {
         Ok(())
     }
 
+    /// Begins to end every server, and does not wait.
+    pub fn begin_close(&self) {
+        self.core.begin_close(false);
+    }
+
     /// Ends every server; returns when nothing of the source runs. Further calls wait for the same end.
     pub async fn close(&self) {
-        self.core.begin_close(false);
+        self.begin_close();
         self.core.gone.cancelled().await;
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::config::Secrets;
-use crate::json::{self, Envelope, Message, Raw};
+use crate::json::{self, Envelope, Marks, Message, Raw};
 use crate::log;
 use crate::outcome::{Failure, Status};
 use crate::wire::broken;
@@ -75,6 +75,7 @@ pub struct Reply {
     body: Range<usize>,
     /// The body is the `error` member, else the `result`.
     pub is_error: bool,
+    marks: Marks,
 }
 
 impl Reply {
@@ -87,6 +88,20 @@ impl Reply {
         Raw::checked(self.text())
     }
 
+    /// The `isError` of the result.
+    pub fn says_error(&self) -> Option<Raw<'_>> {
+        self.mark(self.marks.is_error.as_ref())
+    }
+
+    /// The `resultType` of the result.
+    pub fn result_type(&self) -> Option<Raw<'_>> {
+        self.mark(self.marks.result_type.as_ref())
+    }
+
+    fn mark(&self, range: Option<&Range<usize>>) -> Option<Raw<'_>> {
+        self.message.get(range?.clone()).map(Raw::checked)
+    }
+
     /// For a reply that stays: without room that it does not need.
     pub fn kept(mut self) -> Arc<Reply> {
         self.message.shrink_to_fit();
@@ -97,7 +112,7 @@ impl Reply {
 #[cfg(test)]
 impl From<String> for Reply {
     fn from(message: String) -> Self {
-        Reply { body: 0..message.len(), message, is_error: false }
+        Reply { body: 0..message.len(), message, is_error: false, marks: Marks::default() }
     }
 }
 
@@ -522,8 +537,8 @@ impl Mux {
         let reply = match (result, error) {
             (Some(_), Some(_)) => Err(self.protocol("sent a reply with both a result and an error")),
             (None, None) => Err(self.protocol("sent a reply with neither a result nor an error")),
-            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false }),
-            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true }),
+            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false, marks: message.marks }),
+            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true, marks: Marks::default() }),
         };
         self.answer(number, reply);
     }
@@ -570,7 +585,7 @@ impl Mux {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
         if let Some(call) = probe.and_then(|id| state.pending.remove(&id)) {
-            let _ = call.answer.send(Ok(Reply { message, body, is_error: true }));
+            let _ = call.answer.send(Ok(Reply { message, body, is_error: true, marks: Marks::default() }));
         } else {
             let said = message.get(body).unwrap_or("null");
             state.stray_error = Some(excerpt(said.as_bytes(), &self.secrets));

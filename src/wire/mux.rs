@@ -629,7 +629,11 @@ impl Mux {
             let nameless = id.is_none_or(|id| id.is_null());
             match error {
                 // A line of a log may have an error too.
-                Some(error) if nameless && Raw::checked(text(&error)).get("code").is_some() => {
+                Some(error)
+                    if nameless
+                        && !is_null(&error)
+                        && (message.jsonrpc || Raw::checked(text(&error)).get("code").is_some()) =>
+                {
                     self.stray_error(whole, error);
                 }
                 _ if nameless => self.noise(whole.as_bytes()),

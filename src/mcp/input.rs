@@ -7,9 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
-use crate::context::Limits;
+use crate::context::{Deadline, Limits};
 use crate::json::{self, Kind, Raw};
 use crate::mcp::rpc;
 use crate::mcp::server::{Server, Session};
@@ -46,16 +44,13 @@ pub async fn drive(
     ask: Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
-    let until = Instant::now() + limits.deadline;
     let mut more = String::new();
     for round in 0.. {
         let reply = if more.is_empty() {
             session.request(server, ask.method, ask.members, ask.meta, limits).await?
         } else {
-            let mut limits = limits.clone();
-            limits.deadline = until.saturating_duration_since(Instant::now());
             let members = if ask.members.is_empty() { more.clone() } else { format!("{},{more}", ask.members) };
-            session.request(server, ask.method, &members, ask.meta, &limits).await?
+            session.request(server, ask.method, &members, ask.meta, limits).await?
         };
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
@@ -69,14 +64,11 @@ pub async fn drive(
                 ));
             }
             Some("input_required") => {
-                let left = until.saturating_duration_since(Instant::now());
                 let answers = answers(server, session, ask, reply.raw());
-                more = tokio::time::timeout(left, answers).await.map_err(|_| no_time(limits.deadline))??;
+                more = in_time(limits, answers).await?;
             }
             Some("task") if server.shared.tasks(session) => {
-                let left = until.saturating_duration_since(Instant::now());
-                let task = task(server, session, ask, reply);
-                return tokio::time::timeout(left, task).await.map_err(|_| no_time(limits.deadline))?;
+                return in_time(limits, task(server, session, ask, reply)).await;
             }
             _ => return Ok(reply),
         }
@@ -84,8 +76,11 @@ pub async fn drive(
     unreachable!("the rounds are bounded inside the loop")
 }
 
-fn no_time(deadline: Duration) -> Failure {
-    Failure::new(Status::Timeout, format!("no result within the deadline of {} ms", deadline.as_millis()))
+async fn in_time<T>(limits: &Limits, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::time::timeout_at(limits.deadline.at, work).await.unwrap_or_else(|_| {
+        let ms = limits.deadline.total.as_millis();
+        Err(Failure::new(Status::Timeout, format!("no result within the deadline of {ms} ms")))
+    })
 }
 
 /// The members to repeat the request with: the answers, and the state as it came.
@@ -95,8 +90,8 @@ async fn answers(
     ask: Ask<'_>,
     result: Raw<'_>,
 ) -> Result<String, Failure> {
-    let requests = result.get("inputRequests").filter(|requests| requests.kind() == Kind::Object);
-    let state = result.get("requestState").filter(|state| !state.is_null());
+    let requests = member(result, "inputRequests", Kind::Object)?;
+    let state = member(result, "requestState", Kind::String)?;
     if requests.is_none_or(|requests| requests.members().next().is_none()) && state.is_none() {
         return Err(Failure::new(
             Status::Protocol,
@@ -116,6 +111,17 @@ async fn answers(
         more.push_str(&json::single_line(state));
     }
     Ok(more)
+}
+
+/// A member of a result that asks for input, if it is there. To ask again without it would be no answer.
+fn member<'a>(result: Raw<'a>, name: &str, kind: Kind) -> Result<Option<Raw<'a>>, Failure> {
+    match result.get(name).filter(|value| !value.is_null()) {
+        Some(value) if value.kind() != kind => Err(Failure::new(
+            Status::Protocol,
+            format!("the server asks for input and its {name} is {}, expected {}", value.kind().name(), kind.name()),
+        )),
+        found => Ok(found),
+    }
 }
 
 /// The host's answers to a map of requests, as a JSON object. All are asked at once. `known`: keys that were answered before.
@@ -190,7 +196,7 @@ fn request<'a>(method: &'a str, members: &'a str) -> Request<'a> {
         progress: None,
         wants_progress: false,
         idle: longest,
-        deadline: longest,
+        deadline: Deadline::within(longest),
         kind: RequestKind::Normal,
     }
 }

@@ -17,6 +17,31 @@
 #define TN_ABI_VERSION 1
 
 /**
+ * A submitted call is done. `id` is the one that was given to submit, `result` the outcome.
+ */
+#define TN_EVENT_DONE 1
+
+/**
+ * A server asks the host something. Answer with tn_answer(id, …).
+ */
+#define TN_EVENT_REQUEST 2
+
+/**
+ * A tool of the host is called. Answer with tn_answer(id, …).
+ */
+#define TN_EVENT_CALL 3
+
+/**
+ * Something happened: progress (with the context's id), a log record, a changed list, a server's state (id 0).
+ */
+#define TN_EVENT_NOTICE 4
+
+/**
+ * The request or call with this id is no longer wanted.
+ */
+#define TN_EVENT_CANCEL 5
+
+/**
  * Time-outs and cancellation for calls.
  */
 typedef struct tn_context tn_context;
@@ -27,7 +52,7 @@ typedef struct tn_context tn_context;
 typedef struct tn_mcp tn_mcp;
 
 /**
- * Where completions and events arrive. This version of the library makes none.
+ * Where completions and events arrive.
  */
 typedef struct tn_queue tn_queue;
 
@@ -62,6 +87,34 @@ typedef void (*tn_log_fn)(uintptr_t user, int32_t level, const char *target, con
  * Told once that a `user` value is no longer in use.
  */
 typedef void (*tn_drop_fn)(uintptr_t user);
+
+/**
+ * One event. Its layout never changes.
+ */
+typedef struct tn_event {
+  /**
+   * One of the TN_EVENT_ constants. Ignore those that you do not know.
+   */
+  int32_t kind;
+  /**
+   * The status of the result.
+   */
+  tn_status status;
+  /**
+   * What the event is about.
+   */
+  uint64_t id;
+  /**
+   * Its JSON says the rest. Yours to free.
+   */
+  struct tn_result *result;
+} tn_event;
+
+/**
+ * Gets one event of a queue made with tn_queue_with_callback: the `user` value given with it, and the event, which is valid
+ * during the call.
+ */
+typedef void (*tn_event_fn)(uintptr_t user, const struct tn_event *event);
 
 /**
  * It worked. In a result whose error flag is set: the tool ran, and reported failure.
@@ -232,6 +285,18 @@ tn_status tn_log_to_callback(int32_t level,
                              tn_drop_fn drop);
 
 /**
+ * Sends the library's log to a queue, as notices: {"kind":"log","level":2,"target":"…","message":"…"}, with the id 0.
+ *
+ * @param level  as for tn_log_to_callback
+ * @param queue  the queue. While it is closed or freed the records are lost
+ * @return       TN_OK, TN_E_ARGUMENT, TN_E_HANDLE or TN_E_FORKED
+ *
+ * Any thread. Never blocks.
+ */
+tn_status tn_log_to_queue(int32_t level,
+                          struct tn_queue *queue);
+
+/**
  * Ends everything, for tests and for the end of main: closes every source (calls under way end with TN_E_CLOSED) and stops
  * every thread. BLOCKS. References stay yours to free; a later call starts the library anew.
  *
@@ -360,6 +425,21 @@ tn_status tn_context_set_deadline(struct tn_context *context, uint32_t total_ms)
 tn_status tn_context_cancel(struct tn_context *context);
 
 /**
+ * Has the progress of the calls that use the context arrive in a queue, as notices: {"kind":"progress","server":"…",
+ * "progress":0.5,"total":1,"message":"…"}. The progress of a call comes before its completion, if both go to one queue.
+ *
+ * @param context  a context
+ * @param queue    the queue, or NULL for no progress
+ * @param id       the id of the notices
+ * @return         TN_OK, TN_E_ARGUMENT (context is NULL), TN_E_HANDLE or TN_E_FORKED
+ *
+ * Any thread. Never blocks.
+ */
+tn_status tn_context_set_progress(struct tn_context *context,
+                                  struct tn_queue *queue,
+                                  uint64_t id);
+
+/**
  * Reads and checks a config. Starts nothing and connects to nothing.
  *
  * The document: {"servers":{name:{…}},"failed":{name:{"path":"…","reason":"…"}},"warnings":["…"]}. Values of `env` and
@@ -401,7 +481,7 @@ struct tn_result *tn_config_parse(const char *config,
  *
  * @param config   JSON text or the path of a file, as for tn_config_parse
  * @param options  the options, or NULL for the defaults. An unknown key is TN_E_ARGUMENT
- * @param events   must be NULL in this version of the library
+ * @param events   the queue in which the servers' requests and notices arrive, or NULL for a host that hears nothing
  * @param context  its deadline and its cancel end the whole load, with everything that it started; or NULL
  * @return         a result, yours to free: TN_E_CONFIG, TN_E_ARGUMENT, TN_E_UTF8, TN_E_JSON, TN_E_HANDLE, TN_E_CANCELLED,
  *                 TN_E_TIMEOUT, TN_E_CLOSED (at a shutdown), TN_E_REENTRANT
@@ -415,6 +495,23 @@ struct tn_result *tn_mcp_load(const char *config,
                               const char *options,
                               struct tn_queue *events,
                               struct tn_context *context);
+
+/**
+ * tn_mcp_load without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+ *
+ * @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED
+ *
+ * Any thread. Never blocks, but for reading the config.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+tn_status tn_mcp_load_submit(const char *config,
+                             const char *options,
+                             struct tn_queue *events,
+                             struct tn_context *context,
+                             struct tn_queue *queue,
+                             uint64_t id);
 
 /**
  * Says what the servers of a config offer, and keeps nothing open. BLOCKS.
@@ -436,6 +533,18 @@ struct tn_result *tn_mcp_load(const char *config,
 struct tn_result *tn_mcp_inventory(const char *config,
                                    const char *options,
                                    struct tn_context *context);
+
+/**
+ * tn_mcp_inventory without blocking; as tn_mcp_load_submit.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+tn_status tn_mcp_inventory_submit(const char *config,
+                                  const char *options,
+                                  struct tn_context *context,
+                                  struct tn_queue *queue,
+                                  uint64_t id);
 
 /**
  * Every server's tools as of now: servers in the order of the config, tools as listed. After a crash, and after the
@@ -498,6 +607,24 @@ struct tn_result *tn_mcp_request(struct tn_mcp *mcp,
                                  struct tn_context *context);
 
 /**
+ * tn_mcp_request without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+ *
+ * @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED
+ *
+ * Any thread. Never blocks.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+tn_status tn_mcp_request_submit(struct tn_mcp *mcp,
+                                const char *server,
+                                const char *method,
+                                const char *params,
+                                struct tn_context *context,
+                                struct tn_queue *queue,
+                                uint64_t id);
+
+/**
  * Ends a server and starts it again, with a new count of failures; tools are listed anew. BLOCKS.
  *
  * @param mcp      a source
@@ -516,6 +643,18 @@ struct tn_result *tn_mcp_restart(struct tn_mcp *mcp,
                                  struct tn_context *context);
 
 /**
+ * tn_mcp_restart without blocking; as tn_mcp_request_submit.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+tn_status tn_mcp_restart_submit(struct tn_mcp *mcp,
+                                const char *server,
+                                struct tn_context *context,
+                                struct tn_queue *queue,
+                                uint64_t id);
+
+/**
  * Closes a source. Calls under way end with TN_E_CLOSED; every server is ended: its input is closed, after 1 s it gets
  * SIGTERM, after 2 s more SIGKILL, all servers side by side. BLOCKS until nothing of the source runs. Closing again waits for
  * the same end.
@@ -528,6 +667,11 @@ struct tn_result *tn_mcp_restart(struct tn_mcp *mcp,
  */
 struct tn_result *tn_mcp_close(struct tn_mcp *mcp,
                                struct tn_context *context);
+
+/**
+ * tn_mcp_close without blocking; as tn_mcp_request_submit.
+ */
+tn_status tn_mcp_close_submit(struct tn_mcp *mcp, struct tn_context *context, struct tn_queue *queue, uint64_t id);
 
 /**
  * How many tools the list has.
@@ -636,6 +780,147 @@ const char *tn_tool_json(const struct tn_tool *tool,
 struct tn_result *tn_tool_execute(const struct tn_tool *tool,
                                   const char *arguments,
                                   struct tn_context *context);
+
+/**
+ * tn_tool_execute without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+ *
+ * @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED. Whatever else is
+ *          wrong arrives as the completion
+ *
+ * Any thread. Never blocks.
+ *
+ * # Safety
+ * `arguments` is NULL or ends with a NUL.
+ */
+tn_status tn_tool_execute_submit(const struct tn_tool *tool,
+                                 const char *arguments,
+                                 struct tn_context *context,
+                                 struct tn_queue *queue,
+                                 uint64_t id);
+
+/**
+ * Makes a queue to read: with tn_queue_take or tn_queue_take_json, from any number of threads, or when its socket
+ * (tn_queue_fd) says that there is something.
+ *
+ * @return  a new reference: give it back with tn_free, which ends the queue: unread results are freed, calls that were to
+ *          complete in it are cancelled, takers that wait get TN_E_CLOSED. NULL only in a forked child
+ *
+ * Any thread. Never blocks.
+ */
+struct tn_queue *tn_queue_new(void);
+
+/**
+ * Makes a queue that calls a function for each event, one after the other, in order, on a thread of its own. A function
+ * that takes long delays its own queue and nothing else.
+ *
+ * @param call  the function. The event is valid during the call; its result is yours to free
+ * @param user  a value for it
+ * @param drop  called once, on that thread, after the last call; may be NULL. It runs when the queue was freed, or was closed
+ *              and everything that was to complete in it has
+ * @return      a new reference: give it back with tn_free. No new call of `call` starts after that; one that runs ends by
+ *              itself. NULL if `call` is NULL, if no thread can be started (then `drop` is not called), in a forked child
+ *
+ * In `call` and `drop` every function that blocks gives TN_E_REENTRANT; submitting, answering and freeing work, also
+ * freeing this queue. They must not throw and not longjmp.
+ *
+ * Any thread. Never blocks.
+ *
+ * # Safety
+ * `call` and `drop` can be called on any thread until `drop` was called.
+ */
+struct tn_queue *tn_queue_with_callback(tn_event_fn call,
+                                        uintptr_t user,
+                                        tn_drop_fn drop);
+
+/**
+ * A socket to wait on (poll, epoll, kqueue, an event loop) beside the host's other descriptors. It gets a byte whenever the
+ * queue goes from empty to not empty. When it is readable: read what it holds away, then take until fewer events come
+ * than were asked for. End-of-file: the queue is gone.
+ *
+ * @param queue  a queue
+ * @return       a new stream socket, non-blocking and close-on-exec, yours to close; an earlier one of this queue gets
+ *               end-of-file. -1 if queue is not good, if it is closed and empty, or if there are no descriptors left
+ *
+ * Any thread. Never blocks.
+ */
+int32_t tn_queue_fd(struct tn_queue *queue);
+
+/**
+ * Takes events, waiting for the first one. BLOCKS, unless timeout_ms is 0.
+ *
+ *     tn_event events[16];
+ *     size_t count;
+ *     while (tn_queue_take(queue, events, 16, -1, &count) == TN_OK)
+ *       for (size_t i = 0; i < count; i++) { handle(&events[i]); tn_free(events[i].result); }
+ *
+ * @param queue       a queue made with tn_queue_new
+ * @param events      gets the events; each has a result that is yours to free
+ * @param capacity    how many fit, at least 1
+ * @param timeout_ms  how long to wait for the first: milliseconds, 0 not at all, -1 for ever
+ * @param count       gets how many came; 0 with TN_OK: the time is over
+ * @return            TN_OK, TN_E_CLOSED (nothing will come any more), TN_E_ARGUMENT, TN_E_HANDLE, TN_E_REENTRANT, TN_E_FORKED
+ *
+ * Any thread, several at once, but no callback of the library.
+ *
+ * # Safety
+ * `events` has room for `capacity` events; `count` may be written.
+ */
+tn_status tn_queue_take(struct tn_queue *queue,
+                        struct tn_event *events,
+                        size_t capacity,
+                        int32_t timeout_ms,
+                        size_t *count);
+
+/**
+ * The same as one JSON array, for languages in which a call costs more than reading text:
+ *
+ *     [{"kind":1,"id":7,"status":"TN_OK","isError":false,"json":{…the result's document…},"result":"4683743612465315840"}]
+ *
+ * `result` is there only where the result holds an object to take; it is the tn_result as a decimal number, and yours to
+ * free. An array holds about 1 MiB at most, but always at least one event.
+ *
+ * @param queue       a queue made with tn_queue_new
+ * @param timeout_ms  as for tn_queue_take
+ * @return            a result, yours to free, whose document is the array: [] when the time is over. TN_E_CLOSED,
+ *                    TN_E_ARGUMENT, TN_E_HANDLE, TN_E_REENTRANT
+ *
+ * Any thread, several at once, but no callback of the library.
+ */
+struct tn_result *tn_queue_take_json(struct tn_queue *queue,
+                                     int32_t timeout_ms);
+
+/**
+ * Closes a queue: nothing can be submitted to it any more, and what is pending completes in it as TN_E_CANCELLED. What it
+ * holds can still be taken; after the last event takers get TN_E_CLOSED. Closing again has no effect.
+ *
+ * @param queue  a queue; its reference stays yours to free
+ * @return       TN_OK, TN_E_ARGUMENT (NULL), TN_E_HANDLE or TN_E_FORKED
+ *
+ * Any thread. Never blocks.
+ */
+tn_status tn_queue_close(struct tn_queue *queue);
+
+/**
+ * Answers a TN_EVENT_REQUEST or a TN_EVENT_CALL.
+ *
+ * To a request of a server: {"ok":true,"data":{…}} accepts, with what was asked for; {"ok":false,"reason":"declined"} declines;
+ * any other reason (`cancelled`, `expired`) cancels. `data` of a form is checked against the schema that came with it, and
+ * what it lacks gets the schema's defaults. To a call of a host tool: {"output":"…"}, optionally with `isError`, `metadata` and
+ * `parts`.
+ *
+ * @param id      the id of the event
+ * @param answer  the answer, a JSON object
+ * @return        a result, yours to free. TN_E_NOT_FOUND: there is no such question, or it was answered or has ended.
+ *                TN_E_JSON, TN_E_ARGUMENT: the answer does not fit; the message says why, and the question stays open.
+ *                TN_E_UTF8
+ *
+ * Any thread, also in callbacks. Never blocks.
+ *
+ * # Safety
+ * `answer` is NULL or ends with a NUL.
+ */
+struct tn_result *tn_answer(uint64_t id,
+                            const char *answer);
 
 #ifdef __cplusplus
 }  // extern "C"

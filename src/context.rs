@@ -1,11 +1,14 @@
 //! Time-outs and cancellation of calls.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{Failure, Status};
+use crate::queue::Queue;
 
 /// The longest a call may take if nobody says otherwise.
 pub const DEADLINE: Duration = Duration::from_secs(3600);
@@ -16,9 +19,21 @@ pub struct Context {
     idle_ms: AtomicU32,
     deadline_ms: AtomicU32,
     cancelled: CancellationToken,
+    progress: Mutex<Option<Progress>>,
+}
+
+/// Where the progress of a call goes.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    pub queue: Arc<Queue>,
+    pub id: u64,
 }
 
 impl Context {
+    pub fn set_progress(&self, progress: Option<Progress>) {
+        *self.progress.lock() = progress;
+    }
+
     pub fn set_idle(&self, ms: u32) {
         self.idle_ms.store(ms, Ordering::Relaxed);
     }
@@ -41,6 +56,7 @@ impl Context {
             idle: ms(&self.idle_ms),
             deadline: ms(&self.deadline_ms).unwrap_or(DEADLINE),
             cancelled: Some(self.cancelled.clone()),
+            progress: self.progress.lock().clone(),
         }
     }
 }
@@ -53,11 +69,12 @@ pub struct Limits {
     /// The longest time in all.
     pub deadline: Duration,
     pub cancelled: Option<CancellationToken>,
+    pub progress: Option<Progress>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { idle: None, deadline: DEADLINE, cancelled: None }
+        Limits { idle: None, deadline: DEADLINE, cancelled: None, progress: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! toolnexus: an MCP host behind a C ABI.
 #![deny(rustdoc::broken_intra_doc_links)]
 
+pub mod ask;
 pub mod config;
 pub mod context;
 pub mod ffi;
@@ -9,6 +10,7 @@ pub mod log;
 pub mod mcp;
 pub mod outcome;
 pub mod process;
+pub mod queue;
 pub mod runtime;
 pub mod tool;
 pub mod wire;

@@ -1,8 +1,10 @@
 //! How things end: the status codes, and the failure that every layer reports with.
 
+use std::any::Any;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 /// What kind of outcome a call had. The numbers are the C ABI's `TN_…` constants and never change.
@@ -187,11 +189,47 @@ pub struct Outcome {
     document: Box<dyn Document>,
     output: OnceLock<Text>,
     json: OnceLock<Text>,
+    /// The object that the call made, until somebody takes it.
+    made: Mutex<Option<Made>>,
 }
+
+/// An object that a call made: the layer that made it knows its type.
+pub type Made = Arc<dyn Any + Send + Sync>;
 
 impl Outcome {
     pub fn new(status: Status, is_error: bool, document: impl Document + 'static) -> Self {
-        Outcome { status, is_error, document: Box::new(document), output: OnceLock::new(), json: OnceLock::new() }
+        Outcome {
+            status,
+            is_error,
+            document: Box::new(document),
+            output: OnceLock::new(),
+            json: OnceLock::new(),
+            made: Mutex::new(None),
+        }
+    }
+
+    /// Adds the object that the call made.
+    #[must_use]
+    pub fn making(self, made: Made) -> Self {
+        *self.made.lock() = Some(made);
+        self
+    }
+
+    /// Takes the object, if it is of this type and was not taken before.
+    pub fn take<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let mut made = self.made.lock();
+        match made.take()?.downcast::<T>() {
+            Ok(object) => Some(object),
+            Err(other) => {
+                *made = Some(other);
+                None
+            }
+        }
+    }
+
+    /// True while there is an object to take.
+    pub fn has_made(&self) -> bool {
+        self.made.lock().is_some()
     }
 
     /// A success that has a document and nothing for a model to read.

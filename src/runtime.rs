@@ -154,13 +154,13 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Failure {
 }
 
 /// A future whose panics become failures.
-struct Caught<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+pub struct Caught<F>(pub F);
 
-impl<T> Future for Caught<T> {
-    type Output = Result<T, Failure>;
+impl<F: Future + Unpin> Future for Caught<F> {
+    type Output = Result<F::Output, Failure>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Self::Output> {
-        match catch(|| self.0.as_mut().poll(context)) {
+        match catch(|| Pin::new(&mut self.0).poll(context)) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
             Err(failure) => Poll::Ready(Err(failure)),
@@ -196,15 +196,15 @@ impl<T> Drop for Filler<T> {
 
 /// Runs `future` on the I/O thread and waits for it on this one. Fails only where the work could not run to its end:
 /// after a fork, inside a callback, at a shutdown, or by a panic.
-pub fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Result<T, Failure> {
-    let runtime = get()?;
+pub fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + Unpin + 'static) -> Result<T, Failure> {
     if in_callback() {
         return Err(reentrant());
     }
+    let runtime = get()?;
     let slot = Arc::new(Slot { value: Mutex::new(None), filled: Condvar::new() });
     let filler = Filler(slot.clone());
     runtime.spawn(async move {
-        let ended = Caught(Box::pin(future)).await;
+        let ended = Caught(future).await;
         filler.fill(ended);
     });
     drop(runtime);

@@ -37,9 +37,11 @@ impl Arguments {
     }
 }
 
-pub type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// A call under way. A failure of the tool, of its server, or of the way to it is an outcome that a model can read; `Err` is
+/// left for what is not the tool's.
+pub type Running = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
 
-/// Runs one tool. Every failure is an outcome that a model can read.
+/// Runs one tool.
 pub trait Run: Send + Sync {
     fn run(&self, arguments: Arguments, limits: Limits) -> Running;
     /// Makes the tool's document.

@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome};
 /// What a load needs to know: the config and the options, checked.
 ///
 /// # Safety
-/// Both are NULL or strings as [`text::required`] wants them.
+/// Both are NULL or strings as `text::required` wants them.
 pub unsafe fn read(
     config: *const c_char,
     options: *const c_char,
@@ -47,6 +47,6 @@ pub unsafe extern "C" fn tn_config_parse(config: *const c_char, options: *const 
     guard::result(|| {
         // SAFETY: the caller's promise.
         let (config, options) = unsafe { read(config, options, true) }?;
-        Ok(Outcome::document(config.document(options.secrets)).into())
+        Ok(Outcome::document(config.document(options.secrets)))
     })
 }

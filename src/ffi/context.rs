@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::context::{Context, Limits};
-use crate::ffi::types::{tn_context, tn_status};
-use crate::ffi::{guard, handle};
+use crate::context::{Context, Limits, Progress};
+use crate::ffi::types::{tn_context, tn_queue, tn_status};
+use crate::ffi::{guard, handle, queue};
 use crate::outcome::Failure;
 
 /// The limits of a call that starts now with `context`, which may be NULL.
@@ -67,4 +67,22 @@ pub extern "C" fn tn_context_set_deadline(context: *mut tn_context, total_ms: u3
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_context_cancel(context: *mut tn_context) -> tn_status {
     guard::status(|| get(context).map(|context| context.cancel()))
+}
+
+/// Has the progress of the calls that use the context arrive in a queue, as notices: {"kind":"progress","server":"…",
+/// "progress":0.5,"total":1,"message":"…"}. The progress of a call comes before its completion, if both go to one queue.
+///
+/// @param context  a context
+/// @param queue    the queue, or NULL for no progress
+/// @param id       the id of the notices
+/// @return         TN_OK, TN_E_ARGUMENT (context is NULL), TN_E_HANDLE or TN_E_FORKED
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_context_set_progress(context: *mut tn_context, queue: *mut tn_queue, id: u64) -> tn_status {
+    guard::status(|| {
+        let queue = queue::optional(queue, "queue")?;
+        get(context)?.set_progress(queue.map(|queue| Progress { queue, id }));
+        Ok(())
+    })
 }

@@ -3,24 +3,25 @@
 //! First it looks whether this is a forked child, before any lock is taken: another thread of the parent may have held
 //! it. Last it turns a panic into `TN_E_INTERNAL`: unwinding into C is undefined.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::ffi::handle;
-use crate::ffi::result::ResultObject;
-use crate::ffi::types::{tn_result, tn_status};
+use crate::ffi::types::{tn_queue, tn_result, tn_status};
 use crate::outcome::{Failure, Outcome, Status};
+use crate::queue::Queue;
 use crate::runtime;
 
 /// An export that answers with a result. Never NULL.
-pub fn result(body: impl FnOnce() -> Result<ResultObject, Failure>) -> *mut tn_result {
+pub fn result(body: impl FnOnce() -> Result<Outcome, Failure>) -> *mut tn_result {
     if runtime::is_forked() {
         return pointer(handle::FORKED);
     }
-    let object = match runtime::catch(body) {
-        Ok(Ok(object)) => object,
-        Ok(Err(failure)) | Err(failure) => ResultObject::from(Outcome::from(failure)),
+    let outcome = match runtime::catch(body) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(failure)) | Err(failure) => Outcome::from(failure),
     };
-    pointer(handle::new(Arc::new(object)))
+    pointer(handle::new(Arc::new(outcome)))
 }
 
 /// An export that answers with a status.
@@ -41,6 +42,34 @@ pub fn value<T>(null: T, body: impl FnOnce() -> Option<T>) -> T {
         return null;
     }
     runtime::catch(body).ok().flatten().unwrap_or(null)
+}
+
+/// What an export prepares: work for the I/O thread.
+pub type Work = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
+
+/// An export that blocks: prepares its work, runs it on the I/O thread and waits for the outcome.
+pub fn block(prepare: impl FnOnce() -> Result<Work, Failure>) -> *mut tn_result {
+    result(|| runtime::wait(prepare()?)?)
+}
+
+/// The twin of such an export: the outcome arrives in `queue` under `id`. It fails only for its queue.
+pub fn submit(queue: *mut tn_queue, id: u64, prepare: impl FnOnce() -> Result<Work, Failure>) -> tn_status {
+    status(|| {
+        let ticket = handle::get::<Queue>(handle_of(queue), "queue")?.begin(id)?;
+        let work = runtime::catch(prepare).and_then(|work| work).and_then(|work| Ok((runtime::get()?, work)));
+        match work {
+            Ok((runtime, work)) => {
+                let (queue, call) = (ticket.queue().clone(), ticket.call());
+                let task = runtime.spawn(async move {
+                    let ended = runtime::Caught(work).await.and_then(|ended| ended);
+                    ticket.complete(ended.unwrap_or_else(Outcome::from));
+                });
+                queue.track(call, task.abort_handle());
+            }
+            Err(failure) => ticket.complete(failure.into()),
+        }
+        Ok(())
+    })
 }
 
 /// A handle as C sees it.

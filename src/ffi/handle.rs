@@ -9,11 +9,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::context::Context;
-use crate::ffi::result::ResultObject;
 use crate::ffi::tools::ToolsObject;
 use crate::log;
 use crate::mcp::source::Source;
-use crate::outcome::{Failure, Status};
+use crate::outcome::{Failure, Outcome, Status};
+use crate::queue::Queue;
 use crate::tool::Tool;
 
 const MARK: u64 = 1 << 62;
@@ -57,8 +57,9 @@ impl Kind {
 /// An object that handles name.
 #[derive(Debug)]
 pub enum Object {
-    Result(Arc<ResultObject>),
+    Result(Arc<Outcome>),
     Context(Arc<Context>),
+    Queue(Arc<Queue>),
     Mcp(Arc<Source>),
     Tools(Arc<ToolsObject>),
     Tool(Arc<Tool>),
@@ -89,8 +90,9 @@ macro_rules! named {
 }
 
 named! {
-    ResultObject => Result,
+    Outcome => Result,
     Context => Context,
+    Queue => Queue,
     Source => Mcp,
     ToolsObject => Tools,
     Tool => Tool,
@@ -183,8 +185,11 @@ pub fn free(handle: u64) {
         }
         Some(object)
     });
-    if object.is_none() {
-        log::at!(Warn, "ffi", "tn_free: the reference {}", complaint(handle, None));
+    match &object {
+        None => log::at!(Warn, "ffi", "tn_free: the reference {}", complaint(handle, None)),
+        // Calls under way hold their queue; freeing its one reference is what ends it.
+        Some(Object::Queue(queue)) => queue.discard(),
+        Some(_) => {}
     }
     // The object is dropped here, outside the lock: it may be the last of a source.
 }
@@ -210,6 +215,7 @@ pub fn live() -> Vec<(&'static str, usize)> {
         let kind = match object {
             Object::Result(_) => Kind::Result,
             Object::Context(_) => Kind::Context,
+            Object::Queue(_) => Kind::Queue,
             Object::Mcp(_) => Kind::Mcp,
             Object::Tools(_) => Kind::Tools,
             Object::Tool(_) => Kind::Tool,

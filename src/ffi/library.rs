@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::ffi::types::{TN_ABI_VERSION, tn_result, tn_status};
+use crate::ffi::types::{TN_ABI_VERSION, tn_queue, tn_result, tn_status};
 use crate::ffi::{guard, handle};
 use crate::log::{self, Record, Sink};
 use crate::mcp::source;
-use crate::outcome::{Failure, Outcome, Status};
+use crate::outcome::{Failure, Outcome, Status, quoted};
+use crate::queue::Queue;
 use crate::runtime;
 
 /// The version of the ABI that the library has: major << 16 | minor. Before anything else compare it with TN_ABI_VERSION:
@@ -119,9 +120,7 @@ pub type tn_drop_fn = Option<unsafe extern "C" fn(user: usize)>;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tn_log_to_callback(level: i32, log: tn_log_fn, user: usize, drop: tn_drop_fn) -> tn_status {
     guard::status(|| {
-        let level = u8::try_from(level).ok().filter(|level| *level <= 5).ok_or_else(|| {
-            Failure::new(Status::Argument, format!("level is {level}, expected 0 (off) to 5 (trace)"))
-        })?;
+        let level = level_of(level)?;
         let sink = Arc::new(Callback { log, user, drop });
         if log.is_some() {
             log::set(level, Some(sink));
@@ -161,6 +160,39 @@ impl Drop for Callback {
     }
 }
 
+/// Sends the library's log to a queue, as notices: {"kind":"log","level":2,"target":"…","message":"…"}, with the id 0.
+///
+/// @param level  as for tn_log_to_callback
+/// @param queue  the queue. While it is closed or freed the records are lost
+/// @return       TN_OK, TN_E_ARGUMENT, TN_E_HANDLE or TN_E_FORKED
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_log_to_queue(level: i32, queue: *mut tn_queue) -> tn_status {
+    guard::status(|| {
+        let queue = handle::get::<Queue>(guard::handle_of(queue), "queue")?;
+        log::set(level_of(level)?, Some(Arc::new(ToQueue(queue))));
+        Ok(())
+    })
+}
+
+struct ToQueue(Arc<Queue>);
+
+impl Sink for ToQueue {
+    fn record(&self, record: &Record) {
+        let (level, target) = (record.level as u8, record.target);
+        let message = quoted(&record.message);
+        self.0.notice(0, format!("\"kind\":\"log\",\"level\":{level},\"target\":\"{target}\",\"message\":{message}"));
+    }
+}
+
+fn level_of(level: i32) -> Result<u8, Failure> {
+    u8::try_from(level)
+        .ok()
+        .filter(|level| *level <= 5)
+        .ok_or_else(|| Failure::new(Status::Argument, format!("level is {level}, expected 0 (off) to 5 (trace)")))
+}
+
 /// Ends everything, for tests and for the end of main: closes every source (calls under way end with TN_E_CLOSED) and stops
 /// every thread. BLOCKS. References stay yours to free; a later call starts the library anew.
 ///
@@ -182,11 +214,13 @@ pub extern "C" fn tn_shutdown(timeout_ms: u32) -> *mut tn_result {
         }
         let turn = ONE_AT_A_TIME.try_lock_until(until);
         let mut ended = turn.is_some();
-        if ended && runtime::running().is_some() {
-            ended &= runtime::wait(source::close_all(left()))?;
+        if ended {
+            if runtime::running().is_some() {
+                ended &= runtime::wait(Box::pin(source::close_all(left())))?;
+            }
+            // What was pending has completed; the queues hand it out and end.
+            ended &= Queue::shut_down_all(until);
             ended &= runtime::shutdown(left());
-        }
-        if turn.is_some() {
             log::shutdown(left());
         }
         let counts: Vec<String> =
@@ -197,6 +231,6 @@ pub extern "C" fn tn_shutdown(timeout_ms: u32) -> *mut tn_result {
                 format!("the shutdown took longer than {timeout_ms} ms; live: {{{}}}", counts.join(",")),
             ));
         }
-        Ok(Outcome::document(format!("{{\"live\":{{{}}}}}", counts.join(","))).into())
+        Ok(Outcome::document(format!("{{\"live\":{{{}}}}}", counts.join(","))))
     })
 }

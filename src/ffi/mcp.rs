@@ -3,15 +3,14 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use crate::context::Limits;
-use crate::ffi::result::{Made, ResultObject};
+use crate::ffi::guard::Work;
 use crate::ffi::tools::ToolsObject;
-use crate::ffi::types::{tn_context, tn_mcp, tn_queue, tn_result, tn_tools};
-use crate::ffi::{config, context, guard, handle, text};
+use crate::ffi::types::{tn_context, tn_mcp, tn_queue, tn_result, tn_status, tn_tools};
+use crate::ffi::{config, context, guard, handle, queue, text};
+use crate::mcp::request::HostRequest;
+use crate::mcp::resources;
 use crate::mcp::source::Source;
-use crate::mcp::{request, resources};
-use crate::outcome::{Failure, Outcome, Status};
-use crate::runtime;
+use crate::outcome::{Failure, Outcome};
 
 fn get(mcp: *const tn_mcp) -> Result<Arc<Source>, Failure> {
     handle::get::<Source>(guard::handle_of(mcp), "mcp")
@@ -38,7 +37,7 @@ fn get(mcp: *const tn_mcp) -> Result<Arc<Source>, Failure> {
 ///
 /// @param config   JSON text or the path of a file, as for tn_config_parse
 /// @param options  the options, or NULL for the defaults. An unknown key is TN_E_ARGUMENT
-/// @param events   must be NULL in this version of the library
+/// @param events   the queue in which the servers' requests and notices arrive, or NULL for a host that hears nothing
 /// @param context  its deadline and its cancel end the whole load, with everything that it started; or NULL
 /// @return         a result, yours to free: TN_E_CONFIG, TN_E_ARGUMENT, TN_E_UTF8, TN_E_JSON, TN_E_HANDLE, TN_E_CANCELLED,
 ///                 TN_E_TIMEOUT, TN_E_CLOSED (at a shutdown), TN_E_REENTRANT
@@ -54,21 +53,47 @@ pub unsafe extern "C" fn tn_mcp_load(
     events: *mut tn_queue,
     context: *mut tn_context,
 ) -> *mut tn_result {
-    guard::result(|| {
-        refuse_events(events)?;
-        // SAFETY: the caller's promise.
-        let (config, options) = unsafe { config::read(config, options, false) }?;
-        let limits = context::limits(context)?;
-        let source = runtime::wait(Source::load(config, options, limits))??;
-        Ok(ResultObject::with(Outcome::document(source.status()), Made::Mcp(source)))
-    })
+    // SAFETY: the caller's promise.
+    guard::block(|| unsafe { load(config, options, events, context) })
 }
 
-fn refuse_events(events: *mut tn_queue) -> Result<(), Failure> {
-    if events.is_null() {
-        return Ok(());
-    }
-    Err(Failure::new(Status::Handle, "events is no queue of this library; pass NULL: this version makes none"))
+/// tn_mcp_load without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+///
+/// @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED
+///
+/// Any thread. Never blocks, but for reading the config.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_load_submit(
+    config: *const c_char,
+    options: *const c_char,
+    events: *mut tn_queue,
+    context: *mut tn_context,
+    queue: *mut tn_queue,
+    id: u64,
+) -> tn_status {
+    // SAFETY: the caller's promise.
+    guard::submit(queue, id, || unsafe { load(config, options, events, context) })
+}
+
+/// # Safety
+/// Strings are NULL or end with a NUL.
+unsafe fn load(
+    config: *const c_char,
+    options: *const c_char,
+    events: *mut tn_queue,
+    context: *mut tn_context,
+) -> Result<Work, Failure> {
+    let events = queue::optional(events, "events")?;
+    // SAFETY: the caller's promise.
+    let (config, options) = unsafe { config::read(config, options, false) }?;
+    let limits = context::limits(context)?;
+    Ok(Box::pin(async move {
+        let source = Source::load(config, options, events, limits).await?;
+        Ok(Outcome::document(source.status()).making(source))
+    }))
 }
 
 /// Says what the servers of a config offer, and keeps nothing open. BLOCKS.
@@ -92,18 +117,38 @@ pub unsafe extern "C" fn tn_mcp_inventory(
     options: *const c_char,
     context: *mut tn_context,
 ) -> *mut tn_result {
-    guard::result(|| {
-        // SAFETY: the caller's promise.
-        let (config, options) = unsafe { config::read(config, options, false) }?;
-        let limits = context::limits(context)?;
-        let inventory = runtime::wait(async move {
-            let source = Source::load(config, options, limits).await?;
-            let inventory = source.inventory();
-            source.close().await;
-            Ok::<_, Failure>(inventory)
-        })??;
-        Ok(Outcome::document(inventory).into())
-    })
+    // SAFETY: the caller's promise.
+    guard::block(|| unsafe { inventory(config, options, context) })
+}
+
+/// tn_mcp_inventory without blocking; as tn_mcp_load_submit.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_inventory_submit(
+    config: *const c_char,
+    options: *const c_char,
+    context: *mut tn_context,
+    queue: *mut tn_queue,
+    id: u64,
+) -> tn_status {
+    // SAFETY: the caller's promise.
+    guard::submit(queue, id, || unsafe { inventory(config, options, context) })
+}
+
+/// # Safety
+/// Strings are NULL or end with a NUL.
+unsafe fn inventory(config: *const c_char, options: *const c_char, context: *mut tn_context) -> Result<Work, Failure> {
+    // SAFETY: the caller's promise.
+    let (config, options) = unsafe { config::read(config, options, false) }?;
+    let limits = context::limits(context)?;
+    Ok(Box::pin(async move {
+        let source = Source::load(config, options, None, limits).await?;
+        let inventory = source.inventory();
+        source.close().await;
+        Ok(Outcome::document(inventory))
+    }))
 }
 
 /// Every server's tools as of now: servers in the order of the config, tools as listed. After a crash, and after the
@@ -146,7 +191,7 @@ pub extern "C" fn tn_resource_tools(mcp: *const tn_mcp) -> *mut tn_tools {
 /// Any thread. Never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_mcp_status(mcp: *const tn_mcp) -> *mut tn_result {
-    guard::result(|| Ok(Outcome::document(get(mcp)?.status()).into()))
+    guard::result(|| Ok(Outcome::document(get(mcp)?.status())))
 }
 
 /// Sends any request to one server ("resources/read", "prompts/get", "completion/complete", …) and waits for its reply.
@@ -175,17 +220,54 @@ pub unsafe extern "C" fn tn_mcp_request(
     params: *const c_char,
     context: *mut tn_context,
 ) -> *mut tn_result {
-    guard::result(|| {
-        let source = get(mcp)?;
-        // SAFETY: the caller's promise.
-        let (server, method, params) = unsafe {
-            (text::required(server, "server")?, text::required(method, "method")?, text::optional(params, "params")?)
-        };
-        let request = request::HostRequest::new(method, params)?;
-        let limits = context::limits(context)?;
-        let server = source.find(server)?.clone();
-        Ok(runtime::wait(async move { request.send(&server, &limits).await })??.into())
-    })
+    // SAFETY: the caller's promise.
+    guard::block(|| unsafe { request(mcp, server, method, params, context) })
+}
+
+/// tn_mcp_request without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+///
+/// @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED
+///
+/// Any thread. Never blocks.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_request_submit(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    method: *const c_char,
+    params: *const c_char,
+    context: *mut tn_context,
+    queue: *mut tn_queue,
+    id: u64,
+) -> tn_status {
+    // SAFETY: the caller's promise.
+    guard::submit(queue, id, || unsafe { request(mcp, server, method, params, context) })
+}
+
+/// # Safety
+/// Strings are NULL or end with a NUL.
+unsafe fn request(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    method: *const c_char,
+    params: *const c_char,
+    context: *mut tn_context,
+) -> Result<Work, Failure> {
+    let source = get(mcp)?;
+    // SAFETY: the caller's promise.
+    let (server, method, params) = unsafe {
+        (text::required(server, "server")?, text::required(method, "method")?, text::optional(params, "params")?)
+    };
+    let request = HostRequest::new(method, params)?;
+    let limits = context::limits(context)?;
+    let server = source.find(server)?.clone();
+    Ok(Box::pin(async move {
+        // The call keeps its source open.
+        let _source = source;
+        request.send(&server, &limits).await
+    }))
 }
 
 /// Ends a server and starts it again, with a new count of failures; tools are listed anew. BLOCKS.
@@ -206,17 +288,37 @@ pub unsafe extern "C" fn tn_mcp_restart(
     server: *const c_char,
     context: *mut tn_context,
 ) -> *mut tn_result {
-    guard::result(|| {
-        let source = get(mcp)?;
-        // SAFETY: the caller's promise.
-        let server = unsafe { text::optional(server, "server") }?.map(str::to_owned);
-        let limits = context::limits(context)?;
-        let status = runtime::wait(async move {
-            limits.bound("the restart", source.restart(server.as_deref())).await??;
-            Ok::<_, Failure>(source.status())
-        })??;
-        Ok(Outcome::document(status).into())
-    })
+    // SAFETY: the caller's promise.
+    guard::block(|| unsafe { restart(mcp, server, context) })
+}
+
+/// tn_mcp_restart without blocking; as tn_mcp_request_submit.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_restart_submit(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    context: *mut tn_context,
+    queue: *mut tn_queue,
+    id: u64,
+) -> tn_status {
+    // SAFETY: the caller's promise.
+    guard::submit(queue, id, || unsafe { restart(mcp, server, context) })
+}
+
+/// # Safety
+/// Strings are NULL or end with a NUL.
+unsafe fn restart(mcp: *mut tn_mcp, server: *const c_char, context: *mut tn_context) -> Result<Work, Failure> {
+    let source = get(mcp)?;
+    // SAFETY: the caller's promise.
+    let server = unsafe { text::optional(server, "server") }?.map(str::to_owned);
+    let limits = context::limits(context)?;
+    Ok(Box::pin(async move {
+        limits.bound("the restart", source.restart(server.as_deref())).await??;
+        Ok(Outcome::document(source.status()))
+    }))
 }
 
 /// Closes a source. Calls under way end with TN_E_CLOSED; every server is ended: its input is closed, after 1 s it gets
@@ -230,10 +332,25 @@ pub unsafe extern "C" fn tn_mcp_restart(
 /// Any thread, but no callback of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_mcp_close(mcp: *mut tn_mcp, context: *mut tn_context) -> *mut tn_result {
-    guard::result(|| {
-        let source = get(mcp)?;
-        let limits: Limits = context::limits(context)?;
-        runtime::wait(async move { limits.bound("the close", source.close()).await })??;
-        Ok(Outcome::document("{}".to_owned()).into())
-    })
+    guard::block(|| close(mcp, context))
+}
+
+/// tn_mcp_close without blocking; as tn_mcp_request_submit.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_mcp_close_submit(
+    mcp: *mut tn_mcp,
+    context: *mut tn_context,
+    queue: *mut tn_queue,
+    id: u64,
+) -> tn_status {
+    guard::submit(queue, id, || close(mcp, context))
+}
+
+fn close(mcp: *mut tn_mcp, context: *mut tn_context) -> Result<Work, Failure> {
+    let source = get(mcp)?;
+    let limits = context::limits(context)?;
+    Ok(Box::pin(async move {
+        limits.bound("the close", source.close()).await?;
+        Ok(Outcome::document("{}".to_owned()))
+    }))
 }

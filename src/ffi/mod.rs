@@ -20,6 +20,7 @@ mod guard;
 mod handle;
 pub mod library;
 pub mod mcp;
+pub mod queue;
 pub mod result;
 mod text;
 pub mod tools;

@@ -4,49 +4,22 @@ use libc::size_t;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::ffi::types::{tn_mcp, tn_result, tn_status};
 use crate::ffi::{guard, handle, text};
 use crate::mcp::source::Source;
 use crate::outcome::{Outcome, Status};
 use crate::runtime;
 
-/// The object that a call made, until the host takes it.
-#[derive(Debug)]
-pub enum Made {
-    Mcp(Arc<Source>),
-}
-
-/// What a `tn_result` names.
-#[derive(Debug)]
-pub struct ResultObject {
-    outcome: Outcome,
-    made: Mutex<Option<Made>>,
-}
-
-impl ResultObject {
-    pub fn with(outcome: Outcome, made: Made) -> Self {
-        ResultObject { outcome, made: Mutex::new(Some(made)) }
-    }
-}
-
-impl From<Outcome> for ResultObject {
-    fn from(outcome: Outcome) -> Self {
-        ResultObject { outcome, made: Mutex::new(None) }
-    }
-}
-
 const FORKED_TEXT: &std::ffi::CStr =
     c"this process was forked from one that had used toolnexus; use it in the parent, or exec first";
 const FORKED_JSON: &std::ffi::CStr = c"{\"error\":{\"code\":\"forked\",\"message\":\"this process was forked from one \
 that had used toolnexus; use it in the parent, or exec first\"}}";
 
-fn get(result: *const tn_result) -> Result<Arc<ResultObject>, Status> {
+fn get(result: *const tn_result) -> Result<Arc<Outcome>, Status> {
     if runtime::is_forked() {
         return Err(Status::Forked);
     }
-    handle::get::<ResultObject>(guard::handle_of(result), "result").map_err(|failure| failure.status)
+    handle::get::<Outcome>(guard::handle_of(result), "result").map_err(|failure| failure.status)
 }
 
 /// The error flag: true if the call failed, or if the tool ran and reported failure (then the status is TN_OK).
@@ -56,7 +29,7 @@ fn get(result: *const tn_result) -> Result<Arc<ResultObject>, Status> {
 /// Any thread. Never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_result_is_error(result: *const tn_result) -> bool {
-    get(result).map_or(true, |result| result.outcome.is_error)
+    get(result).map_or(true, |result| result.is_error)
 }
 
 /// What kind of outcome it is. TN_OK with the error flag set means that the tool ran and reported failure.
@@ -66,7 +39,7 @@ pub extern "C" fn tn_result_is_error(result: *const tn_result) -> bool {
 /// Any thread. Never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_result_status(result: *const tn_result) -> tn_status {
-    get(result).map_or_else(|status| status, |result| result.outcome.status) as tn_status
+    get(result).map_or_else(|status| status, |result| result.status) as tn_status
 }
 
 /// The text for the model: what the tool said, or, if the call failed, the message of the failure. It can hold NUL
@@ -131,7 +104,7 @@ unsafe fn string(
         Err(_) => constant(c""),
         Ok(object) => {
             // SAFETY: the caller's promise. The text lives in the object, which the host's reference keeps.
-            runtime::catch(|| unsafe { text::out(Some(which(&object.outcome)), len) }).unwrap_or_else(|_| constant(c""))
+            runtime::catch(|| unsafe { text::out(Some(which(&object)), len) }).unwrap_or_else(|_| constant(c""))
         }
     }
 }
@@ -144,8 +117,5 @@ unsafe fn string(
 /// Any thread. Never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_result_take_mcp(result: *mut tn_result) -> *mut tn_mcp {
-    guard::value(std::ptr::null_mut(), || {
-        let Made::Mcp(source) = get(result).ok()?.made.lock().take()?;
-        Some(guard::pointer(handle::new(source)))
-    })
+    guard::value(std::ptr::null_mut(), || Some(guard::pointer(handle::new(get(result).ok()?.take::<Source>()?))))
 }

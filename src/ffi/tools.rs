@@ -4,10 +4,10 @@ use libc::size_t;
 use std::ffi::c_char;
 use std::sync::{Arc, OnceLock};
 
-use crate::ffi::types::{tn_context, tn_result, tn_tool, tn_tools};
+use crate::ffi::guard::Work;
+use crate::ffi::types::{tn_context, tn_queue, tn_result, tn_status, tn_tool, tn_tools};
 use crate::ffi::{context, guard, handle, text};
 use crate::outcome::{Failure, Outcome, Text, ToolText};
-use crate::runtime;
 use crate::tool::{Arguments, Tool};
 
 /// What a `tn_tools` names: a snapshot.
@@ -161,16 +161,41 @@ pub unsafe extern "C" fn tn_tool_execute(
     arguments: *const c_char,
     context: *mut tn_context,
 ) -> *mut tn_result {
-    guard::result(|| {
-        let tool = get(tool)?;
-        let limits = context::limits(context)?;
-        // SAFETY: the caller's promise.
-        let arguments = match unsafe { text::optional(arguments, "arguments") }.and_then(Arguments::parse) {
-            Ok(arguments) => arguments,
-            Err(failure) => return Ok(refused(failure).into()),
-        };
-        Ok(runtime::wait(tool.run(arguments, limits))?.into())
-    })
+    // SAFETY: the caller's promise.
+    guard::block(|| unsafe { execute(tool, arguments, context) })
+}
+
+/// tn_tool_execute without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+///
+/// @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED. Whatever else is
+///          wrong arrives as the completion
+///
+/// Any thread. Never blocks.
+///
+/// # Safety
+/// `arguments` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_tool_execute_submit(
+    tool: *const tn_tool,
+    arguments: *const c_char,
+    context: *mut tn_context,
+    queue: *mut tn_queue,
+    id: u64,
+) -> tn_status {
+    // SAFETY: the caller's promise.
+    guard::submit(queue, id, || unsafe { execute(tool, arguments, context) })
+}
+
+/// # Safety
+/// `arguments` is NULL or ends with a NUL.
+unsafe fn execute(tool: *const tn_tool, arguments: *const c_char, context: *mut tn_context) -> Result<Work, Failure> {
+    let tool = get(tool)?;
+    let limits = context::limits(context)?;
+    // SAFETY: the caller's promise.
+    match unsafe { text::optional(arguments, "arguments") }.and_then(Arguments::parse) {
+        Ok(arguments) => Ok(tool.run(arguments, limits)),
+        Err(failure) => Ok(Box::pin(std::future::ready(Ok(refused(failure))))),
+    }
 }
 
 /// A call that did not reach its tool, as a tool's result.

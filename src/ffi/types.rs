@@ -50,7 +50,7 @@ pub const TN_ABI_VERSION: u32 = 1;
 pub struct tn_result(());
 /// Time-outs and cancellation for calls.
 pub struct tn_context(());
-/// Where completions and events arrive. This version of the library makes none.
+/// Where completions and events arrive.
 pub struct tn_queue(());
 /// The connected servers of one config.
 pub struct tn_mcp(());
@@ -60,3 +60,32 @@ pub struct tn_tools(());
 pub struct tn_tool(());
 /// Many sources of tools as one. This version of the library makes none.
 pub struct tn_toolkit(());
+
+/// A submitted call is done. `id` is the one that was given to submit, `result` the outcome.
+pub const TN_EVENT_DONE: i32 = 1;
+/// A server asks the host something. Answer with tn_answer(id, …).
+pub const TN_EVENT_REQUEST: i32 = 2;
+/// A tool of the host is called. Answer with tn_answer(id, …).
+pub const TN_EVENT_CALL: i32 = 3;
+/// Something happened: progress (with the context's id), a log record, a changed list, a server's state (id 0).
+pub const TN_EVENT_NOTICE: i32 = 4;
+/// The request or call with this id is no longer wanted.
+pub const TN_EVENT_CANCEL: i32 = 5;
+
+/// One event. Its layout never changes.
+#[repr(C)]
+#[derive(Debug)]
+pub struct tn_event {
+    /// One of the TN_EVENT_ constants. Ignore those that you do not know.
+    pub kind: i32,
+    /// The status of the result.
+    pub status: tn_status,
+    /// What the event is about.
+    pub id: u64,
+    /// Its JSON says the rest. Yours to free.
+    pub result: *mut tn_result,
+}
+
+/// Gets one event of a queue made with tn_queue_with_callback: the `user` value given with it, and the event, which is valid
+/// during the call.
+pub type tn_event_fn = Option<unsafe extern "C" fn(user: usize, event: *const tn_event)>;

@@ -38,10 +38,10 @@ impl Run for McpTool {
         let subject = Subject { server: self.server.clone(), tool: self.info.clone(), started: Instant::now() };
         let index = self.server_index;
         Box::pin(async move {
-            match source {
+            Ok(match source {
                 Some(source) => execute(source.server(index), subject, arguments, limits).await,
                 None => subject.failed(source_closed()),
-            }
+            })
         })
     }
 

@@ -47,7 +47,7 @@ impl Run for ListTool {
                 Some(source) => list_resources(&source, &arguments, &limits).await,
                 None => Err(source_closed()),
             };
-            ended.unwrap_or_else(failed)
+            Ok(ended.unwrap_or_else(failed))
         })
     }
     fn document(&self) -> String {
@@ -63,7 +63,7 @@ impl Run for ReadTool {
                 Some(source) => read_resource(&source, &arguments, &limits).await,
                 None => Err(source_closed()),
             };
-            ended.unwrap_or_else(failed)
+            Ok(ended.unwrap_or_else(failed))
         })
     }
     fn document(&self) -> String {

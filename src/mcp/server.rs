@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{self, Lifecycle, Options, Secrets, ServerConfig, Transport};
-use crate::context::Limits;
-use crate::json;
+use crate::context::{Limits, Progress};
+use crate::json::{self, Kind};
 use crate::log;
 use crate::mcp::call;
 use crate::mcp::handshake::{self, Hello, Peer, Refused};
@@ -26,8 +26,9 @@ use crate::mcp::rpc;
 use crate::mcp::tool::ToolInfo;
 use crate::outcome::{Failure, Phase, Status, quoted};
 use crate::process::Spec;
+use crate::queue::Queue;
 use crate::tool::Tool;
-use crate::wire::mux::{Mux, Reply, Request, RequestKind};
+use crate::wire::mux::{self, Mux, Reply, Request, RequestKind};
 use crate::wire::service::Seat;
 use crate::wire::stdio::Local;
 
@@ -45,6 +46,8 @@ pub struct Shared {
     pub secrets: Arc<Secrets>,
     pub names: Names,
     pub hello: Hello,
+    /// Where what servers ask and announce arrives at the host.
+    pub events: Option<Arc<Queue>>,
     /// Every task of the source.
     pub tracker: TaskTracker,
     /// Cancelled when the source begins to close.
@@ -587,7 +590,7 @@ impl Session {
             method,
             members,
             meta,
-            progress: None,
+            progress: limits.progress.clone().map(|to| progress_notices(to, server.name.clone())),
             wants_progress: true,
             idle: limits.idle.unwrap_or_else(|| server.call_timeout()),
             deadline: limits.deadline,
@@ -595,6 +598,19 @@ impl Session {
         };
         self.mux.request(request).await
     }
+}
+
+/// Turns the progress notifications of a call into notices. Values of a wrong type are left out.
+fn progress_notices(to: Progress, server: Arc<str>) -> mux::Progress {
+    Arc::new(move |params| {
+        let mut members = format!("\"kind\":\"progress\",\"server\":{}", quoted(&server));
+        for (name, kind) in [("progress", Kind::Number), ("total", Kind::Number), ("message", Kind::String)] {
+            if let Some(value) = params.get(name).filter(|value| value.kind() == kind) {
+                members.push_str(&format!(",\"{name}\":{}", value.text()));
+            }
+        }
+        to.queue.notice(to.id, members);
+    })
 }
 
 async fn clock_request(clock: &Clock, members: String) -> Result<Reply, Failure> {

@@ -15,6 +15,7 @@ use crate::mcp::handshake::Hello;
 use crate::mcp::names::Names;
 use crate::mcp::server::{Server, Shared, source_closed};
 use crate::outcome::{Failure, Status, quoted};
+use crate::queue::Queue;
 use crate::runtime;
 use crate::tool::Tool;
 
@@ -38,13 +39,14 @@ pub struct Source {
 }
 
 impl Source {
-    fn new(config: Config, options: Options) -> Arc<Source> {
+    fn new(config: Config, options: Options, events: Option<Arc<Queue>>) -> Arc<Source> {
         let configured: Vec<&str> = config.servers.iter().map(|server| server.name.as_str()).collect();
         let shared = Arc::new(Shared {
             names: Names::new(&configured),
             secrets: Arc::new(config.secrets),
             hello: hello(&options),
             options,
+            events,
             tracker: TaskTracker::new(),
             closing: CancellationToken::new(),
             closed: AtomicBool::new(false),
@@ -65,12 +67,17 @@ impl Source {
 
     /// Connects to every server. A server that fails is in the status; the load fails only if it is cut short, and
     /// then everything that it started is gone.
-    pub async fn load(config: Config, options: Options, limits: Limits) -> Result<Arc<Source>, Failure> {
+    pub async fn load(
+        config: Config,
+        options: Options,
+        events: Option<Arc<Queue>>,
+        limits: Limits,
+    ) -> Result<Arc<Source>, Failure> {
         let parallel = match options.parallel {
             0 => tokio::sync::Semaphore::MAX_PERMITS,
             parallel => parallel,
         };
-        let source = Source::new(config, options);
+        let source = Source::new(config, options, events);
         let core = &source.core;
         let turns = Arc::new(tokio::sync::Semaphore::new(parallel));
         let loading: Vec<_> = core

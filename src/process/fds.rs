@@ -69,6 +69,11 @@ impl PipeEnd {
         Ok(unsafe { AsyncFd::register_with_interest(self, interest)? })
     }
 
+    /// A duplicate that is the caller's alone: above 2, close-on-exec, not registered.
+    pub fn into_owned(self) -> io::Result<OwnedFd> {
+        self.try_clone()
+    }
+
     /// Reads once, behind what `buffer` holds, at most `most` bytes. The descriptor must not block.
     pub fn read_behind(&self, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         buffer.reserve(most);
@@ -92,7 +97,7 @@ impl PipeEnd {
         if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count.cast_unsigned()) }
     }
 
-    pub(super) fn set_nonblocking(&self) -> io::Result<()> {
+    pub fn set_nonblocking(&self) -> io::Result<()> {
         // SAFETY: plain calls on a descriptor we own.
         let set = unsafe {
             let flags = libc::fcntl(self.as_raw_fd(), libc::F_GETFL);
@@ -139,7 +144,7 @@ pub(super) fn pipe() -> io::Result<(PipeEnd, PipeEnd)> {
 }
 
 /// A new pair of connected stream sockets.
-pub(super) fn sockets() -> io::Result<(PipeEnd, PipeEnd)> {
+pub fn sockets() -> io::Result<(PipeEnd, PipeEnd)> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     // SAFETY: the array has room for the two descriptors the call makes.
     pair(|fds| unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) })

@@ -72,15 +72,59 @@ static void calls_under_way_end_as_closed(void) {
     tn_free(mcp);
 }
 
+static void *load_and_call(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 5; i++) {
+        config servers = {0};
+        add_tiny(&servers, "a");
+        tn_result *result = tn_mcp_load(config_text(&servers), NULL, NULL, NULL);
+        config_free(&servers);
+        tn_mcp *mcp = tn_result_take_mcp(result);
+        if (tn_result_status(result) != TN_E_CLOSED) {
+            CHECK_STATUS(result, TN_OK);
+            tn_tools *tools = tn_mcp_tools(mcp);
+            tn_tool *tool = tn_tools_find(tools, "a_echo");
+            tn_result *answer = tn_tool_execute(tool, "{\"text\":\"x\"}", NULL);
+            tn_status status = tn_result_status(answer);
+            /* A server that a shutdown caught while it was being started has no tools. */
+            CHECK(status == TN_OK || status == TN_E_CLOSED || (tool == NULL && status == TN_E_ARGUMENT));
+            tn_free(answer);
+            tn_free(tool);
+            tn_free(tools);
+        }
+        tn_free(mcp);
+        tn_free(result);
+    }
+    return NULL;
+}
+
 static void from_many_threads_at_once(void) {
-    pthread_t threads[4];
-    config servers = {0};
-    add_tiny(&servers, "a");
-    tn_mcp *mcp = load_all(&servers);
-    for (int i = 0; i < 4; i++)
+    pthread_t threads[4], loading[4];
+    for (int i = 0; i < 4; i++) {
+        loading[i] = start_thread(load_and_call, NULL);
         threads[i] = start_thread(shut_down, NULL);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         join_thread(threads[i]);
+        join_thread(loading[i]);
+    }
+}
+
+/* Too little time for the polite steps: it says so, ends what it can, and the next one finds nothing. */
+static void with_too_little_time(void) {
+    config servers = {0};
+    add_hostile(&servers, "a", "ignores-term");
+    tn_mcp *mcp = load_all(&servers);
+    tn_result *result = tn_shutdown(50);
+    CHECK_STATUS(result, TN_E_TIMEOUT);
+    CHECK_HAS(tn_result_output(result, NULL), "50 ms");
+    tn_free(result);
+    WAIT_FOR(count_processes(getpid()) == 0, 5000);
+    add_tiny(&servers, "b");
+    tn_mcp *later = load_all(&servers);
+    check_echo(later, "b");
+    tn_free(later);
+    EXPECT(tn_mcp_close(mcp, NULL), TN_OK);
     tn_free(mcp);
 }
 
@@ -90,6 +134,8 @@ int main(void) {
     EXPECT(tn_shutdown(0), TN_OK);
     calls_under_way_end_as_closed();
     from_many_threads_at_once();
+    finish();
+    with_too_little_time();
     finish();
     return 0;
 }

@@ -49,7 +49,13 @@ pub type Work = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
 
 /// An export that blocks: prepares its work, runs it on the I/O thread and waits for the outcome.
 pub fn block(prepare: impl FnOnce() -> Result<Work, Failure>) -> *mut tn_result {
-    result(|| runtime::wait(prepare()?)?)
+    result(|| {
+        // Refused before anything is prepared: a refused call has no effect.
+        if runtime::in_callback() {
+            return Err(runtime::reentrant());
+        }
+        runtime::wait(prepare()?)?
+    })
 }
 
 /// The twin of such an export: the outcome arrives in `queue` under `id`. It fails only for its queue.

@@ -25,7 +25,7 @@ MAKERS = {
 JSON = [('"{\\"a\\":"', "TN_E_JSON"), ('"[1]"', "TN_E_JSON"), ('""', "TN_E_JSON")]
 STRINGS = {
     "config": ("good_config", [('"{\\"a\\":"', "TN_E_CONFIG"), ('"/nowhere/mcp.json"', "TN_E_CONFIG"), ('""', "TN_E_CONFIG")]),
-    "options": ('"{}"', [('"{\\"a\\":"', "TN_E_JSON"), ('""', "TN_E_JSON"), ('"[1]"', "TN_E_ARGUMENT"),
+    "options": ('"{}"', [('"{\\"a\\":"', "TN_E_JSON"), ('""', "TN_E_JSON"), ('"[1]"', "TN_E_JSON"),
                          ('"{\\"nope\\":1}"', "TN_E_ARGUMENT")]),
     "params": ('"{}"', JSON),
     "arguments": ('"{\\"text\\":\\"x\\"}"', JSON),

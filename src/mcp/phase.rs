@@ -45,6 +45,7 @@ impl Clock {
             idle: self.left(),
             deadline: crate::context::DEADLINE,
             kind,
+            tool: None,
         })
     }
 

@@ -217,6 +217,9 @@ impl Server {
             Err(problem) => {
                 state.failures += 1;
                 state.last_failure = Instant::now();
+                if state.came_up && problem.failure.status != Status::Closed {
+                    self.notice("server", &failed(&problem.failure));
+                }
                 state.standing = Standing::Down(problem);
             }
         }
@@ -620,27 +623,32 @@ impl State {
 }
 
 impl Session {
-    /// One request, as it is.
+    /// One request, as it is; `members` instead of the ask's own.
     pub async fn request(
         &self,
         server: &Server,
-        method: &str,
+        ask: &Ask<'_>,
         members: &str,
-        meta: &str,
         limits: &Limits,
     ) -> Result<Reply, Failure> {
         let request = Request {
-            method,
+            method: ask.method,
             members,
-            meta,
+            meta: ask.meta,
             progress: limits.progress.clone().map(|to| progress_notices(to, server.name.clone())),
             wants_progress: true,
             idle: limits.idle.unwrap_or_else(|| server.call_timeout()),
             deadline: limits.deadline,
             kind: RequestKind::Normal,
+            tool: ask.tool.cloned(),
         };
         self.mux.request(request).await
     }
+}
+
+/// More of the notice that a server failed.
+pub fn failed(failure: &Failure) -> String {
+    format!(",\"status\":\"failed\",\"reason\":{}", quoted(&failure.message))
 }
 
 /// Turns the progress notifications of a call into notices. Values of a wrong type are left out.

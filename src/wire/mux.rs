@@ -64,6 +64,8 @@ pub struct Request<'a> {
     /// The longest time in all. At most some years.
     pub deadline: Duration,
     pub kind: RequestKind,
+    /// The tool, if this is a call of one.
+    pub tool: Option<Arc<str>>,
 }
 
 /// What a request means to the mux.
@@ -74,6 +76,10 @@ pub enum RequestKind {
     Probe,
     /// Never cancelled (MCP, lifecycle: a client must not cancel `initialize`).
     Initialize,
+    /// Open as long as the session: a broken reply is never taken for its.
+    Subscription,
+    /// Asks how something goes. Answered at once, so never cancelled.
+    Poll,
 }
 
 /// A reply, as it came.
@@ -121,6 +127,17 @@ struct Pending {
     deadline_ms: u128,
     written: bool,
     kind: RequestKind,
+    tool: Option<Arc<str>>,
+    /// Cancelled if the host gives the call up. Made for those who want to know.
+    given_up: Option<CancellationToken>,
+}
+
+impl Pending {
+    fn give_up(&self) {
+        if let Some(given_up) = &self.given_up {
+            given_up.cancel();
+        }
+    }
 }
 
 struct State {
@@ -243,6 +260,8 @@ impl Mux {
                 deadline_ms: request.deadline.as_millis(),
                 written: false,
                 kind: request.kind,
+                tool: request.tool,
+                given_up: None,
             },
         );
         state.outbox.push_back(Out { id: Some(id), bytes });
@@ -335,6 +354,16 @@ impl Mux {
         if self.era() != Era::Modern {
             self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{member}}}").into_bytes());
         }
+    }
+
+    /// The tool call that a request of the server's belongs to, if only one is open: its tool, and what is cancelled when the
+    /// host gives it up.
+    pub fn caller(&self) -> Option<(Arc<str>, CancellationToken)> {
+        let mut state = self.state.lock();
+        let mut calls = state.pending.values_mut().filter(|call| call.tool.is_some());
+        let call = calls.next().filter(|_| calls.next().is_none())?;
+        let tool = call.tool.clone()?;
+        Some((tool, call.given_up.get_or_insert_default().clone()))
     }
 
     /// Cancelled when the session ends.
@@ -464,6 +493,7 @@ impl Mux {
         for (id, by_deadline) in over {
             let Some(call) = state.pending.remove(&id) else { continue };
             self.tell_cancelled(&mut state, id, &call, "time-out");
+            call.give_up();
             let why = if by_deadline {
                 format!("no result within the deadline of {} ms", call.deadline_ms)
             } else {
@@ -542,7 +572,7 @@ impl Mux {
                 None => self.inbound.notification(name, params),
             };
             if !taken {
-                self.to_service(&bytes);
+                self.to_service(&bytes, message.id.as_ref().map(text));
             }
             return;
         }
@@ -594,7 +624,7 @@ impl Mux {
         }
     }
 
-    fn to_service(&self, bytes: &[u8]) {
+    fn to_service(&self, bytes: &[u8], id: Option<&str>) {
         match serde_json::from_slice::<ServerJsonRpcMessage>(bytes) {
             Ok(message) => {
                 if let Some(service) = &self.state.lock().service {
@@ -602,7 +632,13 @@ impl Mux {
                 }
             }
             Err(error) => {
-                log::at!(Debug, "wire", "{}: ignored a message that is malformed: {error}", self.server);
+                log::at!(Debug, "wire", "{}: refused a message that is malformed: {error}", self.server);
+                if let Some(id) =
+                    id.filter(|id| id.starts_with(['"', '-']) || id.starts_with(|c: char| c.is_ascii_digit()))
+                {
+                    // Somebody at the server waits for an answer.
+                    self.respond(id, "\"error\":{\"code\":-32602,\"message\":\"Invalid request\"}");
+                }
             }
         }
     }
@@ -620,9 +656,9 @@ impl Mux {
     fn broken(&self, bytes: &[u8], status: Status, why: &str) {
         let head = broken::head(bytes);
         let mut state = self.state.lock();
-        let id = head.id.or_else(|| match state.pending.len() {
-            1 => state.pending.keys().next().copied(),
-            _ => None,
+        let id = head.id.or_else(|| {
+            let mut open = state.pending.iter().filter(|(_, call)| call.kind != RequestKind::Subscription);
+            open.next().filter(|_| open.next().is_none()).map(|(id, _)| *id)
         });
         let call = id.and_then(|id| state.pending.remove(&id));
         drop(state);
@@ -652,7 +688,8 @@ impl Mux {
             state.outbox.retain(|out| out.id != Some(id));
             return;
         }
-        if call.kind != RequestKind::Normal || state.closed.is_some() {
+        let cancellable = matches!(call.kind, RequestKind::Normal | RequestKind::Subscription);
+        if !cancellable || state.closed.is_some() {
             return;
         }
         let meta = match self.era() {
@@ -671,6 +708,7 @@ impl Mux {
         let mut state = self.state.lock();
         if let Some(call) = state.pending.remove(&id) {
             self.tell_cancelled(&mut state, id, &call, "cancelled by the host");
+            call.give_up();
         }
     }
 }
@@ -710,6 +748,12 @@ pub struct Call {
     ended: bool,
 }
 
+impl Call {
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 impl Future for Call {
     type Output = Result<Reply, Failure>;
 
@@ -733,7 +777,7 @@ impl Drop for Call {
 }
 
 /// One of our ids: 7, 7.0 or "7".
-fn own_id(raw: Raw<'_>) -> Option<u64> {
+pub fn own_id(raw: Raw<'_>) -> Option<u64> {
     if let Some(id) = raw.as_u64() {
         return Some(id);
     }

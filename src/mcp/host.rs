@@ -1,18 +1,11 @@
 //! What servers ask of the host: elicitation, sampling, roots. Both eras come through here and look the same to the host.
+//!
+//! Roots and sampling are deprecated since 2026-07-28 and still in use: older servers have nothing else.
 #![forbid(unsafe_code)]
-// Roots and sampling are deprecated since 2026-07-28 and still in use: older servers have nothing else.
-#![allow(deprecated)]
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rmcp::ClientHandler;
-use rmcp::ErrorData;
-use rmcp::model::{
-    CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
-    ElicitationCreateRequestMethod, ListRootsRequestMethod, ListRootsResult, Root,
-};
-use rmcp::service::{RequestContext, RoleClient};
 use serde_json::{Value, json};
 
 use crate::ask::{Check, Question};
@@ -257,33 +250,4 @@ fn sampling_check() -> Check {
             Ok(data.to_string())
         }
     })
-}
-
-/// The SDK's handler: what is not taken before it is refused here, but for pings, which it answers, and roots.
-#[derive(Debug)]
-pub struct Handler(pub Arc<Host>);
-
-impl ClientHandler for Handler {
-    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        if self.0.roots.is_empty() {
-            return Err(ErrorData::method_not_found::<ListRootsRequestMethod>());
-        }
-        Ok(ListRootsResult::new(self.0.roots.iter().map(Root::new).collect()))
-    }
-
-    async fn create_message(
-        &self,
-        _: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CreateMessageRequestMethod>())
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>())
-    }
 }

@@ -70,10 +70,14 @@ impl Ear {
 
 impl Inbound for Ear {
     fn request(&self, id: Raw<'_>, method: &str, params: Option<Raw<'_>>) -> bool {
-        if !self.host.asks(method) {
+        if !matches!(method, "elicitation/create" | "sampling/createMessage" | "roots/list") {
             return false;
         }
         let Some(mux) = self.mux.upgrade() else { return true };
+        if !self.host.serves(method) {
+            mux.respond(id.text(), &format!("\"error\":{}", Refusal::NotAnnounced.error(method)));
+            return true;
+        }
         let (host, server, open) = (self.host.clone(), self.server.clone(), self.open.clone());
         let (id, method) = (id.text().to_owned(), method.to_owned());
         let params = params.map(|params| params.text().to_owned());

@@ -52,11 +52,11 @@ pub async fn drive(
     let until = Instant::now() + limits.deadline;
     let mut more = String::new();
     for round in 0.. {
-        let left = Limits { deadline: until.saturating_duration_since(Instant::now()), ..limits.clone() };
         let reply = if more.is_empty() {
-            session.request(server, &ask, ask.members, &left).await?
+            session.request(server, &ask, ask.members, limits).await?
         } else {
             let members = if ask.members.is_empty() { more } else { format!("{},{more}", ask.members) };
+            let left = Limits { deadline: until.saturating_duration_since(Instant::now()), ..limits.clone() };
             let reply = session.request(server, &ask, &members, &left).await;
             // The later rounds have what is left; the host knows the whole.
             reply.map_err(|failure| if Instant::now() >= until { no_time(limits.deadline) } else { failure })?

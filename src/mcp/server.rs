@@ -18,7 +18,7 @@ use crate::json::{self, Kind};
 use crate::log;
 use crate::mcp::call;
 use crate::mcp::handshake::{self, Hello, Peer, Refused};
-use crate::mcp::host::{Handler, Host};
+use crate::mcp::host::Host;
 use crate::mcp::inbound::Ear;
 use crate::mcp::input::{self, Ask};
 use crate::mcp::list::{Skipped, ToolList};
@@ -93,7 +93,7 @@ pub struct Session {
     /// How long it took to get here.
     ms: u64,
     /// Ends with the session.
-    _service: RunningService<RoleClient, Handler>,
+    _service: RunningService<RoleClient, ()>,
 }
 
 /// What a server offers, as it was last listed.
@@ -416,7 +416,7 @@ impl Server {
     async fn start(
         &self,
         config: &ServerConfig,
-    ) -> Result<(Local, Arc<Changes>, RunningService<RoleClient, Handler>), Problem> {
+    ) -> Result<(Local, Arc<Changes>, RunningService<RoleClient, ()>), Problem> {
         let failed =
             |failure: Failure| Problem { failure: failure.at(Phase::Start).of(&self.name), stderr: String::new() };
         let Transport::Stdio { argv, env, cwd, .. } = &config.transport else {
@@ -446,7 +446,8 @@ impl Server {
                 )));
             }
         };
-        let service = rmcp::service::serve_directly(Handler(shared.host.clone()), Seat::new(mux, messages), None);
+        // The SDK answers pings, and refuses what nobody knows.
+        let service = rmcp::service::serve_directly((), Seat::new(mux, messages), None);
         Ok((local, changes, service))
     }
 

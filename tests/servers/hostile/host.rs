@@ -100,6 +100,16 @@ pub const TABLE: &[Behaviour] = &[
         ..PLAIN
     },
     Behaviour {
+        name: "input-required-then-silent",
+        about: "odd wants input, and is never answered after it",
+        era: "modern",
+        on: |_, message| match message.params.get("inputResponses") {
+            None => input_required(json!({"q": form()})),
+            Some(_) => Turn::Handled,
+        },
+        ..PLAIN
+    },
+    Behaviour {
         name: "input-required-everywhere",
         about: "prompts/get and resources/read want input, which they may; completion/complete too, which it may not",
         era: "modern",
@@ -152,6 +162,14 @@ pub const TABLE: &[Behaviour] = &[
                 Turn::Ordinary
             }
         },
+        ..PLAIN
+    },
+    Behaviour {
+        name: "breaks-while-subscribed",
+        about: "odd is answered with a reply that cannot be read, not even whose it is",
+        era: "modern",
+        capabilities: r#"{"tools":{"listChanged":true}}"#,
+        on: |_, _| Turn::Raw(br#"{"jsonrpc":"2.0","result":{"content":[}}"#.to_vec()),
         ..PLAIN
     },
     Behaviour {

@@ -10,10 +10,10 @@ fn everything(options: Value) -> Option<Host> {
     Some(Host::new(server, options))
 }
 
-fn python() -> Option<Host> {
+fn python(lifecycle: &str) -> Option<Host> {
     let python = installed("py2/bin/python")?;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/python/v2srv.py");
-    Some(Host::new(json!({"command": python, "args": [script], "timeout": 60_000}), json!({})))
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/python/asks.py");
+    Some(Host::new(json!({"command": python, "args": [script], "timeout": 60_000}), json!({"lifecycle": lifecycle})))
 }
 
 #[test]
@@ -89,22 +89,29 @@ fn everything_logs_and_updates_resources() {
 }
 
 #[test]
-fn python_asks_in_rounds() {
-    let Some(host) = python() else { return };
-    for (reply, says) in [
-        (accept(json!({"name": "Ann"})), "hello Ann"),
-        (refuse("declined"), "no name: decline"),
-        (refuse("cancelled"), "no name: cancel"),
-    ] {
-        let call = host.begin("confirm", json!({}), None);
-        assert!(!answer(host.asked().0, reply).is_error);
-        assert_eq!(host.end(call).ok(), says);
+fn the_python_sdk_asks_in_both_eras() {
+    for lifecycle in ["initialize", "discover"] {
+        let Some(host) = python(lifecycle) else { return };
+        for (reply, says) in [
+            (accept(json!({"name": "Ann"})), "hello Ann"),
+            (refuse("declined"), "no name: decline"),
+            (refuse("cancelled"), "no name: cancel"),
+        ] {
+            let call = host.begin("confirm", json!({}), None);
+            let (id, asked) = host.asked();
+            assert_eq!(
+                (asked["prompt"].as_str(), asked["tool"].as_str()),
+                (Some("What is your name?"), Some("confirm"))
+            );
+            assert!(!answer(id, reply).is_error);
+            assert_eq!(host.end(call).json()["result"], says);
+        }
     }
 }
 
 #[test]
-fn python_announces_what_changed() {
-    let Some(host) = python() else { return };
+fn the_python_sdk_announces_what_changed() {
+    let Some(host) = python("discover") else { return };
     let done = host.request("resources/subscribe", json!({"uri": "fixture://hello"}));
     assert!(!done.is_error, "{done:?}");
     host.call("grow", json!({})).ok();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Host, accept, answer, example, installed, refuse};
+use crate::support::{Context, Host, accept, answer, example, installed, refuse};
 
 fn everything(options: Value) -> Option<Host> {
     let script = installed("npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js")?;
@@ -33,6 +33,26 @@ fn the_rust_sdk_asks_in_rounds() {
         let done = host.end(call);
         assert!(done.ok().starts_with(says), "{done:?}");
     }
+}
+
+#[test]
+fn the_rust_sdk_works_in_tasks() {
+    let host = Host::new(json!({"command": example("rmcp-server")}), json!({}));
+    for (reply, says) in [(accept(json!({"name": "Ann"})), "hello Ann"), (refuse("declined"), "no name given")] {
+        let call = host.begin("job", json!({"durationMs": 50}), None);
+        let (id, asked) = host.asked();
+        assert_eq!(asked["tool"], "job");
+        assert!(!answer(id, reply).is_error);
+        let done = host.end(call);
+        assert!(done.ok().starts_with(says), "{done:?}");
+    }
+    let context = Context::new();
+    let call = host.begin("job", json!({"durationMs": 0}), Some(&context));
+    let (id, _) = host.asked();
+    context.cancel();
+    host.end(call).failed("TN_E_CANCELLED", "cancelled");
+    host.taken_back(id);
+    assert_eq!(host.call("echo", json!({"text": "alive"})).ok(), "alive");
 }
 
 #[test]

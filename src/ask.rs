@@ -22,7 +22,7 @@ struct Open {
     answer: oneshot::Sender<String>,
 }
 
-/// A tree holds no memory once it is empty, which a leak checker likes to see.
+/// An ordered map: what a hash map keeps when it is empty looks lost to a leak checker, since it points into the middle of it.
 static OPEN: Mutex<BTreeMap<u64, Open>> = Mutex::new(BTreeMap::new());
 /// Ids are small enough for languages whose numbers are doubles.
 static NEXT: AtomicU64 = AtomicU64::new(1);

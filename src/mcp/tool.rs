@@ -3,45 +3,15 @@
 //! It keeps places in the page it came in instead of copies: a list of thousands costs little more than being read.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::report::Report;
 use crate::json::{self, Cursor, Kind, Raw};
-
-/// The schema of a tool whose server gave none that can be used.
-pub const EMPTY_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
-
-/// What a server's annotations say about a tool. What they do not say is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
-    pub idempotent: Option<bool>,
-    pub open_world: Option<bool>,
-}
-
-impl Hints {
-    /// Appends the hints that were given, as a JSON object.
-    pub fn write(&self, out: &mut String) {
-        let all = [
-            ("readOnly", self.read_only),
-            ("destructive", self.destructive),
-            ("idempotent", self.idempotent),
-            ("openWorld", self.open_world),
-        ];
-        let mut comma = "";
-        out.push('{');
-        for (name, hint) in all {
-            if let Some(hint) = hint {
-                let _ = write!(out, r#"{comma}"{name}":{hint}"#);
-                comma = ",";
-            }
-        }
-        out.push('}');
-    }
-}
+use crate::tool::{self, EMPTY_SCHEMA, Hints};
+use crate::wire::mux::Reply;
 
 /// A tool, in the words of its server.
 #[derive(Clone, Debug)]
@@ -49,7 +19,7 @@ pub struct ToolInfo {
     /// The server's own name for it.
     pub name: Arc<str>,
     pub hints: Hints,
-    page: Arc<str>,
+    page: Arc<Reply>,
     raw_name: Range<usize>,
     title: Option<Range<usize>>,
     description: Option<Range<usize>>,
@@ -69,11 +39,11 @@ enum Schema {
 impl ToolInfo {
     /// Reads the tool at the cursor, which walks in `page`, and passes it. Adds to `faults` what the tool lost. Fails
     /// with the reason if it cannot be called at all.
-    pub fn read(cursor: &mut Cursor<'_>, page: &Arc<str>, faults: &mut Report<String>) -> Result<ToolInfo, String> {
+    pub fn read(cursor: &mut Cursor<'_>, page: &Arc<Reply>, faults: &mut Report<String>) -> Result<ToolInfo, String> {
         if cursor.kind() != Kind::Object {
             return Err(format!("it is {}, expected an object", cursor.value().kind().name()));
         }
-        let place = |raw: Raw<'_>| raw.range_in(page);
+        let place = |raw: Raw<'_>| raw.range_in(page.text());
         let mut name = None;
         let (mut title, mut description, mut output) = (None, None, None);
         let (mut input, mut input_kind) = (Schema::Empty, None);
@@ -86,7 +56,7 @@ impl ToolInfo {
                 "description" => description = expect("description", Kind::String, cursor.value(), faults),
                 "inputSchema" => {
                     input_kind = Some(cursor.kind());
-                    input = read_schema(cursor, page);
+                    input = read_schema(cursor, page.text());
                 }
                 "outputSchema" => output = expect("outputSchema", Kind::Object, cursor.value(), faults),
                 "annotations" => annotations = Annotations::read(cursor, faults),
@@ -122,7 +92,7 @@ impl ToolInfo {
     }
 
     fn raw(&self, range: &Range<usize>) -> &str {
-        self.page.get(range.clone()).unwrap_or_default()
+        self.page.text().get(range.clone()).unwrap_or_default()
     }
 
     /// The name as a JSON string, as the server wrote it: what a call has to send.
@@ -209,31 +179,13 @@ fn expect<'a>(what: &str, kind: Kind, value: Raw<'a>, faults: &mut Report<String
     None
 }
 
-/// Passes the schema at the cursor, looking at its outermost keys only.
+/// Passes the schema at the cursor.
 fn read_schema(cursor: &mut Cursor<'_>, page: &str) -> Schema {
-    if cursor.kind() != Kind::Object {
-        cursor.value();
-        return Schema::Empty;
+    match tool::pass_schema(cursor) {
+        None => Schema::Empty,
+        Some(Cow::Borrowed(own)) => Raw::checked(own).range_in(page).map_or(Schema::Empty, Schema::Own),
+        Some(Cow::Owned(completed)) => Schema::Completed(completed.into()),
     }
-    let start = cursor.at();
-    let (mut typed, mut with_properties, mut empty) = (false, false, true);
-    cursor.open();
-    while let Some(key) = cursor.key() {
-        cursor.value();
-        typed |= key == "type";
-        with_properties |= key == "properties";
-        empty = false;
-    }
-    let own = cursor.since(start);
-    let added = match (typed, with_properties) {
-        (true, true) => return own.range_in(page).map_or(Schema::Empty, Schema::Own),
-        (true, false) => r#""properties":{}"#,
-        (false, true) => r#""type":"object""#,
-        (false, false) => r#""type":"object","properties":{}"#,
-    };
-    let inside = own.text().strip_prefix('{').unwrap_or_default();
-    let comma = if empty { "" } else { "," };
-    Schema::Completed(format!("{{{added}{comma}{inside}").into())
 }
 
 #[derive(Default)]
@@ -278,9 +230,9 @@ mod tests {
 
     fn read(text: &str) -> (Result<ToolInfo, String>, Vec<String>) {
         // Blanks in front, so that places in the page and in the walked text differ.
-        let page: Arc<str> = format!(" \n{text} ").into();
+        let page = Arc::new(Reply::from(format!(" \n{text} ")));
         let mut faults = Report::default();
-        let tool = ToolInfo::read(&mut Cursor::new(Raw::parse(&page).unwrap()), &page, &mut faults);
+        let tool = ToolInfo::read(&mut Cursor::new(Raw::parse(page.text()).unwrap()), &page, &mut faults);
         (tool, faults.items)
     }
 

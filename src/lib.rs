@@ -9,7 +9,6 @@ pub mod hosted;
 pub mod json;
 pub mod log;
 pub mod mcp;
-pub mod memory;
 pub mod outcome;
 pub mod process;
 pub mod queue;

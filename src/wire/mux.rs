@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Secrets;
-use crate::json::{self, Envelope, Kind, Message, Raw};
+use crate::json::{self, Envelope, Kind, Marks, Message, Raw};
 use crate::log;
 use crate::outcome::{Failure, Status};
 use crate::wire::broken;
@@ -90,14 +90,18 @@ pub struct Reply {
     body: Range<usize>,
     /// The body is the `error` member, else the `result`.
     pub is_error: bool,
+    marks: Marks,
 }
 
 impl Reply {
     /// What stands inside this reply as a reply of its own.
     #[must_use]
     pub fn inner(self, find: impl FnOnce(Raw<'_>) -> Option<Raw<'_>>, is_error: bool) -> Option<Reply> {
-        let body = find(self.raw())?.range_in(&self.message)?;
-        Some(Reply { message: self.message, body, is_error })
+        let found = find(self.raw())?;
+        let place = |name: &str| found.get(name).and_then(|value| value.range_in(&self.message));
+        let marks = Marks { is_error: place("isError"), result_type: place("resultType") };
+        let body = found.range_in(&self.message)?;
+        Some(Reply { message: self.message, body, is_error, marks })
     }
 
     pub fn text(&self) -> &str {
@@ -109,17 +113,30 @@ impl Reply {
         Raw::checked(self.text())
     }
 
-    /// For a reply that stays: without room that it does not need.
-    pub fn kept(mut self) -> Arc<Reply> {
-        self.message.shrink_to_fit();
-        Arc::new(self)
+    /// The `isError` of the result.
+    pub fn says_error(&self) -> Option<Raw<'_>> {
+        self.mark(self.marks.is_error.as_ref())
+    }
+
+    /// The `resultType` of the result.
+    pub fn result_type(&self) -> Option<Raw<'_>> {
+        self.mark(self.marks.result_type.as_ref())
+    }
+
+    fn mark(&self, range: Option<&Range<usize>>) -> Option<Raw<'_>> {
+        self.message.get(range?.clone()).map(Raw::checked)
+    }
+
+    /// For a reply that stays: in memory of just its size. What it was read into is larger, and serves the next one.
+    pub fn kept(self) -> Arc<Reply> {
+        Arc::new(Reply { message: self.message.as_str().to_owned(), ..self })
     }
 }
 
 #[cfg(test)]
 impl From<String> for Reply {
     fn from(message: String) -> Self {
-        Reply { body: 0..message.len(), message, is_error: false }
+        Reply { body: 0..message.len(), message, is_error: false, marks: Marks::default() }
     }
 }
 
@@ -673,8 +690,8 @@ impl Mux {
         let reply = match (result, error) {
             (Some(_), Some(_)) => Err(self.protocol("sent a reply with both a result and an error")),
             (None, None) => Err(self.protocol("sent a reply with neither a result nor an error")),
-            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false }),
-            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true }),
+            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false, marks: message.marks }),
+            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true, marks: Marks::default() }),
         };
         self.answer(number, reply);
     }
@@ -745,7 +762,7 @@ impl Mux {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
         if let Some(call) = probe.and_then(|id| state.take_asked(id)) {
-            let _ = call.answer.send(Ok(Reply { message, body, is_error: true }));
+            let _ = call.answer.send(Ok(Reply { message, body, is_error: true, marks: Marks::default() }));
         } else {
             let said = message.get(body).unwrap_or("null");
             state.stray_error = Some(excerpt(said.as_bytes(), &self.secrets));

@@ -15,9 +15,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Secrets;
 use crate::log;
-use crate::memory;
 use crate::outcome::{Failure, Status};
-use crate::process::{self, Exit, PipeEnd, Process, Spec};
+use crate::process::{self, Exit, PipeEnd, Process, Spec, memory};
 use crate::wire::broken;
 use crate::wire::mux::Mux;
 

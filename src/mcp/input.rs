@@ -64,7 +64,7 @@ pub async fn drive(
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
         }
-        let result_type = reply.raw().get("resultType").and_then(|kind| kind.as_str().map(|kind| kind.into_owned()));
+        let result_type = reply.result_type().and_then(Raw::as_str).map(|kind| kind.into_owned());
         match result_type.as_deref() {
             Some("input_required") if round == ROUNDS => {
                 return Err(Failure::new(

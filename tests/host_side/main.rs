@@ -6,6 +6,7 @@ mod answers;
 mod clocks;
 mod endings;
 mod live;
+mod races;
 mod real;
 mod rounds;
 mod support;

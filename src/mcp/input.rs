@@ -7,9 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
-use crate::context::Limits;
+use crate::context::{Deadline, Limits};
 use crate::json::{self, Kind, Raw};
 use crate::mcp::host::{OPEN_AT_MOST, Refusal};
 use crate::mcp::rpc;
@@ -49,17 +47,13 @@ pub async fn drive(
     ask: Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
-    let until = Instant::now() + limits.deadline;
     let mut more = String::new();
     for round in 0.. {
         let reply = if more.is_empty() {
             session.request(server, &ask, ask.members, limits).await?
         } else {
             let members = if ask.members.is_empty() { more } else { format!("{},{more}", ask.members) };
-            let left = Limits { deadline: until.saturating_duration_since(Instant::now()), ..limits.clone() };
-            let reply = session.request(server, &ask, &members, &left).await;
-            // The later rounds have what is left; the host knows the whole.
-            reply.map_err(|failure| if Instant::now() >= until { no_time(limits.deadline) } else { failure })?
+            session.request(server, &ask, &members, limits).await?
         };
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
@@ -74,12 +68,11 @@ pub async fn drive(
             }
             Some("input_required") => {
                 let answers = answers(server, session, ask, reply.raw());
-                more = within(session, until, limits.deadline, answers).await?;
+                more = within(session, limits, answers).await?;
             }
             Some("task") if server.shared.tasks(session) => {
                 let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
-                let task = task(server, session, ask, reply, idle);
-                return within(session, until, limits.deadline, task).await;
+                return within(session, limits, task(server, session, ask, reply, idle)).await;
             }
             _ => return Ok(reply),
         }
@@ -90,19 +83,17 @@ pub async fn drive(
 /// Ends `work`, which may wait without a request of its own, with the session and by the deadline.
 async fn within<T>(
     session: &Session,
-    until: Instant,
-    deadline: Duration,
+    limits: &Limits,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     tokio::select! {
         biased;
         () = session.mux.ended().cancelled() => Err(session.mux.closed().unwrap_or_else(source_closed)),
-        ended = tokio::time::timeout_at(until, work) => ended.unwrap_or_else(|_| Err(no_time(deadline))),
+        ended = tokio::time::timeout_at(limits.deadline.at, work) => ended.unwrap_or_else(|_| {
+            let ms = limits.deadline.total.as_millis();
+            Err(Failure::new(Status::Timeout, format!("no result within the deadline of {ms} ms")))
+        }),
     }
-}
-
-fn no_time(deadline: Duration) -> Failure {
-    Failure::new(Status::Timeout, format!("no result within the deadline of {} ms", deadline.as_millis()))
 }
 
 /// The members to repeat the request with: the answers, and the state as it came.
@@ -112,8 +103,8 @@ async fn answers(
     ask: Ask<'_>,
     result: Raw<'_>,
 ) -> Result<String, Failure> {
-    let requests = result.get("inputRequests").filter(|requests| !requests.is_null());
-    let state = result.get("requestState").filter(|state| !state.is_null());
+    let requests = member(result, "inputRequests", Kind::Object)?;
+    let state = member(result, "requestState", Kind::String)?;
     if requests.is_none_or(|requests| requests.members().next().is_none()) && state.is_none() {
         return Err(Failure::new(
             Status::Protocol,
@@ -133,6 +124,17 @@ async fn answers(
         more.push_str(&json::single_line(state));
     }
     Ok(more)
+}
+
+/// A member of a result that asks for input, if it is there. To ask again without it would be no answer.
+fn member<'a>(result: Raw<'a>, name: &str, kind: Kind) -> Result<Option<Raw<'a>>, Failure> {
+    match result.get(name).filter(|value| !value.is_null()) {
+        Some(value) if value.kind() != kind => Err(Failure::new(
+            Status::Protocol,
+            format!("the server asks for input and its {name} is {}, expected {}", value.kind().name(), kind.name()),
+        )),
+        found => Ok(found),
+    }
 }
 
 /// The host's answers to a map of requests, as a JSON object. All are asked at once. `known`: keys that were answered before.
@@ -225,7 +227,7 @@ fn request<'a>(method: &'a str, members: &'a str, idle: Duration) -> Request<'a>
         progress: None,
         wants_progress: false,
         idle,
-        deadline: idle,
+        deadline: Deadline::within(idle),
         // What a task is told is no call: cancelling one of them would cancel nothing.
         kind: RequestKind::Poll,
         tool: None,

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::context::Deadline;
 use crate::json::{self, Kind, Raw};
 use crate::log;
 use crate::mcp::rpc;
@@ -241,7 +242,7 @@ fn begin(session: &Session, method: &str, members: &str, idle: Duration, kind: R
         progress: None,
         wants_progress: false,
         idle,
-        deadline: idle,
+        deadline: Deadline::within(idle),
         kind,
         tool: None,
     })

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Secrets;
+use crate::context::Deadline;
 use crate::json::{self, Envelope, Kind, Marks, Message, Raw};
 use crate::log;
 use crate::outcome::{Failure, Status};
@@ -61,8 +62,7 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// The longest silence.
     pub idle: Duration,
-    /// The longest time in all. At most some years.
-    pub deadline: Duration,
+    pub deadline: Deadline,
     pub kind: RequestKind,
     /// The tool, if this is a call of one.
     pub tool: Option<Arc<str>>,
@@ -160,8 +160,7 @@ struct Pending {
     idle: Duration,
     /// The last sign of life.
     quiet_since: Instant,
-    deadline: Instant,
-    deadline_ms: u128,
+    deadline: Deadline,
     written: bool,
     kind: RequestKind,
     tool: Option<Arc<str>>,
@@ -298,7 +297,6 @@ impl Mux {
             return Call { mux: self.clone(), id, reply, ended: false };
         }
         let bytes = self.encode(id, &request);
-        let deadline = now + request.deadline;
         state.pending.insert(
             id,
             Pending {
@@ -306,8 +304,7 @@ impl Mux {
                 progress: request.progress,
                 idle: request.idle,
                 quiet_since: now,
-                deadline,
-                deadline_ms: request.deadline.as_millis(),
+                deadline: request.deadline,
                 written: false,
                 kind: request.kind,
                 tool: request.tool,
@@ -322,7 +319,7 @@ impl Mux {
             }
             _ => Vec::new(),
         };
-        let due = deadline.min(now + request.idle);
+        let due = request.deadline.at.min(now + request.idle);
         let sooner = state.wake.is_none_or(|wake| due < wake);
         if sooner {
             state.wake = Some(due);
@@ -572,9 +569,9 @@ impl Mux {
         let mut next: Option<Instant> = None;
         for (id, call) in &state.pending {
             let idle_end = call.quiet_since + call.idle;
-            let due = if frozen { call.deadline } else { call.deadline.min(idle_end) };
+            let due = if frozen { call.deadline.at } else { call.deadline.at.min(idle_end) };
             if due <= now {
-                over.push((*id, call.deadline <= now));
+                over.push((*id, call.deadline.at <= now));
             } else if next.is_none_or(|next| due < next) {
                 next = Some(due);
             }
@@ -586,7 +583,7 @@ impl Mux {
             self.tell_cancelled(&mut state, id, &call, "time-out");
             call.give_up();
             let why = if by_deadline {
-                format!("no result within the deadline of {} ms", call.deadline_ms)
+                format!("no result within the deadline of {} ms", call.deadline.total.as_millis())
             } else {
                 format!("no answer for {} ms", call.idle.as_millis())
             };
@@ -679,7 +676,11 @@ impl Mux {
             let nameless = id.is_none_or(|id| id.is_null());
             match error {
                 // A line of a log may have an error too.
-                Some(error) if nameless && Raw::checked(text(&error)).get("code").is_some() => {
+                Some(error)
+                    if nameless
+                        && !is_null(&error)
+                        && (message.jsonrpc || Raw::checked(text(&error)).get("code").is_some()) =>
+                {
                     self.stray_error(whole, error);
                 }
                 _ if nameless => self.noise(whole.as_bytes()),

@@ -242,6 +242,7 @@ impl Game {
             idle,
             deadline: Deadline::within(deadline),
             kind,
+            tool: None,
         });
         let now = Instant::now();
         let id = self.calls.len() as u64 + 1;

@@ -46,6 +46,7 @@ impl Clock {
             idle: self.left(),
             deadline: Deadline::within(DEADLINE),
             kind,
+            tool: None,
         })
     }
 

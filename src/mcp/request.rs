@@ -75,6 +75,9 @@ impl HostRequest {
         if reply.is_error {
             return Err(rpc::server_error(reply.raw()).of(&server.name));
         }
+        if let Some(kind) = reply.result_type().filter(|kind| kind.as_str().as_deref() == Some("input_required")) {
+            return Err(rpc::incomplete(&self.method, kind).of(&server.name));
+        }
         if subscribes {
             // Made again when the server is started again.
             let params = format!("{{{}}}", self.members);

@@ -18,7 +18,7 @@ use crate::json::{self, Kind};
 use crate::log;
 use crate::mcp::call;
 use crate::mcp::handshake::{self, Hello, Peer, Refused};
-use crate::mcp::host::{Handler, Host};
+use crate::mcp::host::Host;
 use crate::mcp::inbound::Ear;
 use crate::mcp::input::{self, Ask};
 use crate::mcp::list::{Skipped, ToolList};
@@ -93,7 +93,7 @@ pub struct Session {
     /// How long it took to get here.
     ms: u64,
     /// Ends with the session.
-    _service: RunningService<RoleClient, Handler>,
+    _service: RunningService<RoleClient, ()>,
 }
 
 /// What a server offers, as it was last listed.
@@ -220,6 +220,9 @@ impl Server {
             Err(problem) => {
                 state.failures += 1;
                 state.last_failure = Instant::now();
+                if state.came_up && problem.failure.status != Status::Closed {
+                    self.notice("server", &failed(&problem.failure));
+                }
                 state.standing = Standing::Down(problem);
             }
         }
@@ -422,7 +425,7 @@ impl Server {
     async fn start(
         &self,
         config: &ServerConfig,
-    ) -> Result<(Local, Arc<Changes>, RunningService<RoleClient, Handler>), Problem> {
+    ) -> Result<(Local, Arc<Changes>, RunningService<RoleClient, ()>), Problem> {
         let failed =
             |failure: Failure| Problem { failure: failure.at(Phase::Start).of(&self.name), stderr: String::new() };
         let Transport::Stdio { argv, env, cwd, .. } = &config.transport else {
@@ -452,7 +455,8 @@ impl Server {
                 )));
             }
         };
-        let service = rmcp::service::serve_directly(Handler(shared.host.clone()), Seat::new(mux, messages), None);
+        // The SDK answers pings, and refuses what nobody knows.
+        let service = rmcp::service::serve_directly((), Seat::new(mux, messages), None);
         Ok((local, changes, service))
     }
 
@@ -629,27 +633,32 @@ impl State {
 }
 
 impl Session {
-    /// One request, as it is.
+    /// One request, as it is; `members` instead of the ask's own.
     pub async fn request(
         &self,
         server: &Server,
-        method: &str,
+        ask: &Ask<'_>,
         members: &str,
-        meta: &str,
         limits: &Limits,
     ) -> Result<Reply, Failure> {
         let request = Request {
-            method,
+            method: ask.method,
             members,
-            meta,
+            meta: ask.meta,
             progress: limits.progress.clone().map(|to| progress_notices(to, server.name.clone())),
             wants_progress: true,
             idle: limits.idle.unwrap_or_else(|| server.call_timeout()),
             deadline: limits.deadline,
             kind: RequestKind::Normal,
+            tool: ask.tool.cloned(),
         };
         self.mux.request(request).await
     }
+}
+
+/// More of the notice that a server failed.
+pub fn failed(failure: &Failure) -> String {
+    format!(",\"status\":\"failed\",\"reason\":{}", quoted(&failure.message))
 }
 
 /// Turns the progress notifications of a call into notices. Values of a wrong type are left out.

@@ -64,6 +64,8 @@ pub struct Request<'a> {
     pub idle: Duration,
     pub deadline: Deadline,
     pub kind: RequestKind,
+    /// The tool, if this is a call of one.
+    pub tool: Option<Arc<str>>,
 }
 
 /// What a request means to the mux.
@@ -74,6 +76,10 @@ pub enum RequestKind {
     Probe,
     /// Never cancelled (MCP, lifecycle: a client must not cancel `initialize`).
     Initialize,
+    /// Open as long as the session: a broken reply is never taken for its.
+    Subscription,
+    /// Asks how something goes. Answered at once, so never cancelled.
+    Poll,
 }
 
 /// A reply, as it came.
@@ -157,6 +163,17 @@ struct Pending {
     deadline: Deadline,
     written: bool,
     kind: RequestKind,
+    tool: Option<Arc<str>>,
+    /// Cancelled if the host gives the call up. Made for those who want to know.
+    given_up: Option<CancellationToken>,
+}
+
+impl Pending {
+    fn give_up(&self) {
+        if let Some(given_up) = &self.given_up {
+            given_up.cancel();
+        }
+    }
 }
 
 struct State {
@@ -290,6 +307,8 @@ impl Mux {
                 deadline: request.deadline,
                 written: false,
                 kind: request.kind,
+                tool: request.tool,
+                given_up: None,
             },
         );
         state.outbox.push_back(Out { id: Some(id), bytes, is_answer: false });
@@ -396,6 +415,16 @@ impl Mux {
         if self.era() != Era::Modern {
             self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{member}}}").into_bytes());
         }
+    }
+
+    /// The tool call that a request of the server's belongs to, if only one is open: its tool, and what is cancelled when the
+    /// host gives it up.
+    pub fn caller(&self) -> Option<(Arc<str>, CancellationToken)> {
+        let mut state = self.state.lock();
+        let mut calls = state.pending.values_mut().filter(|call| call.tool.is_some());
+        let call = calls.next().filter(|_| calls.next().is_none())?;
+        let tool = call.tool.clone()?;
+        Some((tool, call.given_up.get_or_insert_default().clone()))
     }
 
     /// Cancelled when the session ends.
@@ -552,6 +581,7 @@ impl Mux {
         for (id, by_deadline) in over {
             let Some(call) = state.pending.remove(&id) else { continue };
             self.tell_cancelled(&mut state, id, &call, "time-out");
+            call.give_up();
             let why = if by_deadline {
                 format!("no result within the deadline of {} ms", call.deadline.total.as_millis())
             } else {
@@ -744,7 +774,8 @@ impl Mux {
         let head = broken::head(bytes);
         let mut state = self.state.lock();
         let id = head.id.or_else(|| {
-            let mut asked = state.pending.iter().filter(|(_, call)| call.written).map(|(id, _)| *id);
+            let asked = |call: &&Pending| call.written && call.kind != RequestKind::Subscription;
+            let mut asked = state.pending.iter().filter(|(_, call)| asked(call)).map(|(id, _)| *id);
             asked.next().filter(|_| asked.next().is_none())
         });
         let call = id.and_then(|id| state.take_asked(id));
@@ -775,7 +806,8 @@ impl Mux {
             state.outbox.retain(|out| out.id != Some(id));
             return;
         }
-        if call.kind != RequestKind::Normal || state.closed.is_some() {
+        let cancellable = matches!(call.kind, RequestKind::Normal | RequestKind::Subscription);
+        if !cancellable || state.closed.is_some() {
             return;
         }
         let meta = match self.era() {
@@ -794,6 +826,7 @@ impl Mux {
         let mut state = self.state.lock();
         if let Some(call) = state.pending.remove(&id) {
             self.tell_cancelled(&mut state, id, &call, "cancelled by the host");
+            call.give_up();
         }
     }
 }
@@ -838,6 +871,12 @@ pub struct Call {
     ended: bool,
 }
 
+impl Call {
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 impl Future for Call {
     type Output = Result<Reply, Failure>;
 
@@ -861,7 +900,7 @@ impl Drop for Call {
 }
 
 /// One of our ids: 7, 7.0 or "7".
-fn own_id(raw: Raw<'_>) -> Option<u64> {
+pub fn own_id(raw: Raw<'_>) -> Option<u64> {
     if let Some(id) = raw.as_u64() {
         return Some(id);
     }

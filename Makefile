@@ -6,7 +6,7 @@ CARGO ?= cargo
 export CC ?= cc
 export CXX ?= c++
 
-.PHONY: library header third-party demo test bench install clean
+.PHONY: library header third-party demo test bench dist-java install clean
 
 # The shared library as it is shipped: $(TARGET)/dist/libtoolnexus.so. Only with one crate type does cargo keep fat LTO.
 library:
@@ -33,6 +33,11 @@ test: library
 
 bench: library
 	tools/bench
+	TOOLNEXUS_LIBRARY=$(TARGET)/dist/libtoolnexus.so bindings/java/bench
+
+# $(TARGET)/dist/toolnexus-VERSION.jar, with the library inside, and beside it the jar that it needs. Needs a JDK and Maven.
+dist-java: library
+	tools/dist-java
 
 # Installs to $(DESTDIR)$(PREFIX): both libraries, the header, the pkg-config file and the licences.
 install: library

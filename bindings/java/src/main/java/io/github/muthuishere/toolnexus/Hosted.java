@@ -100,6 +100,12 @@ final class Hosted {
         throw new ToolnexusException(Status.JSON, "the arguments must be a JSON object");
     }
 
+    /** A model can write what the library cannot even be given. Null: it can. */
+    static ToolResult refused(String json) {
+        if (Lib.isText(json)) return null;
+        return ToolResult.failed(Status.JSON, "not JSON: the arguments hold a NUL character or half of a surrogate pair");
+    }
+
     /** What the library must know of a tool. */
     static String spec(Tool tool) {
         Map<String, Object> spec = new LinkedHashMap<>();

@@ -2,6 +2,7 @@ package io.github.muthuishere.toolnexus;
 
 import com.sun.jna.Pointer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /** The library's functions, as the C header has them. References are numbers; strings go in as bytes that end with a NUL. */
 final class Lib {
@@ -112,18 +113,31 @@ final class Lib {
     /** A text as the library wants it; null is NULL. */
     static byte[] text(String text) {
         if (text == null) return null;
+        int wrong = wrongAt(text);
+        if (wrong >= 0 && text.charAt(wrong) == 0)
+            throw new ToolnexusException(Status.ARGUMENT, "a text holds a NUL character, at " + wrong);
+        if (wrong >= 0) throw new ToolnexusException(Status.UTF8, "a text holds half of a surrogate pair, at " + wrong);
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return Arrays.copyOf(bytes, bytes.length + 1);
+    }
+
+    /** Whether the library can be given this. */
+    static boolean isText(String text) {
+        return text == null || wrongAt(text) < 0;
+    }
+
+    private static int wrongAt(String text) {
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);
-            if (c == 0) throw new ToolnexusException(Status.ARGUMENT, "a text holds a NUL character, at " + i);
+            if (c == 0) return i;
             if (!Character.isSurrogate(c)) continue;
             boolean pair = Character.isHighSurrogate(c)
                     && i + 1 < text.length()
                     && Character.isLowSurrogate(text.charAt(i + 1));
-            if (!pair) throw new ToolnexusException(Status.UTF8, "a text holds half of a surrogate pair, at " + i);
+            if (!pair) return i;
             i++;
         }
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return java.util.Arrays.copyOf(bytes, bytes.length + 1);
+        return -1;
     }
 
     /** A copy of what the library says at an address. */

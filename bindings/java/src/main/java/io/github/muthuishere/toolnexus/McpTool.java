@@ -83,7 +83,8 @@ final class McpTool implements Tool {
 
     @Override
     public ToolResult executeJson(String json, ToolContext ctx) {
-        return Core.execute(ctx, submit(json));
+        ToolResult refused = Hosted.refused(json);
+        return refused != null ? refused : Core.execute(ctx, submit(json));
     }
 
     @Override

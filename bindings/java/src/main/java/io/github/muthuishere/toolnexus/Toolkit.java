@@ -41,7 +41,6 @@ public final class Toolkit implements AutoCloseable {
         private final List<String> disabled = new ArrayList<>();
         private Object mcpConfig;
         private Boolean builtins;
-        private boolean hears;
 
         /** Nothing. */
         public Options() {}
@@ -108,7 +107,6 @@ public final class Toolkit implements AutoCloseable {
          */
         public Options waitFor(Function<Request, Answer> waitFor) {
             mcp.waitFor(waitFor);
-            hears |= waitFor != null;
             return this;
         }
 
@@ -120,7 +118,6 @@ public final class Toolkit implements AutoCloseable {
          */
         public Options onNotice(Consumer<Map<String, Object>> notices) {
             mcp.onNotice(notices);
-            hears |= notices != null;
             return this;
         }
 
@@ -266,6 +263,7 @@ public final class Toolkit implements AutoCloseable {
      * @return the tool, or null if there is none
      */
     public Tool get(String name) {
+        if (!Lib.isText(name)) return null;
         byte[] wanted = Lib.text(name);
         long tool = handle.with(own -> Lib.tn_toolkit_get(own, wanted));
         return tool == 0 ? null : known(McpTool.of(tool));
@@ -300,7 +298,7 @@ public final class Toolkit implements AutoCloseable {
      */
     public ToolResult execute(String name, Map<String, Object> args, ToolContext ctx) {
         Hosted.Run own = startHosted(name, args, ctx);
-        return own != null ? own.await() : Core.execute(ctx, submit(name, args == null ? null : Json.write(args)));
+        return own != null ? own.await() : executeThere(name, args == null ? null : Json.write(args), ctx);
     }
 
     /**
@@ -312,8 +310,7 @@ public final class Toolkit implements AutoCloseable {
      * @return the result
      */
     public ToolResult executeJson(String name, String json, ToolContext ctx) {
-        Tool own = closed ? null : hosted.get(name);
-        if (own == null) return Core.execute(ctx, submit(name, json));
+        if (hosted(name) == null) return executeThere(name, json, ctx);
         try {
             return execute(name, Hosted.arguments(json), ctx);
         } catch (ToolnexusException e) {
@@ -332,12 +329,31 @@ public final class Toolkit implements AutoCloseable {
      */
     public CompletableFuture<ToolResult> executeAsync(String name, Map<String, Object> args, ToolContext ctx) {
         Hosted.Run own = startHosted(name, args, ctx);
-        return own != null ? own : Core.executeAsync(ctx, submit(name, args == null ? null : Json.write(args)));
+        if (own != null) return own;
+        ToolResult refused = refused(name, null);
+        if (refused != null) return CompletableFuture.completedFuture(refused);
+        return Core.executeAsync(ctx, submit(name, args == null ? null : Json.write(args)));
+    }
+
+    private ToolResult executeThere(String name, String json, ToolContext ctx) {
+        ToolResult refused = refused(name, json);
+        return refused != null ? refused : Core.execute(ctx, submit(name, json));
+    }
+
+    /** A model can make up a text that the library cannot even be given. Null: it can. */
+    private static ToolResult refused(String name, String json) {
+        if (!Lib.isText(name)) return ToolResult.failed(Status.NOT_FOUND, "Unknown tool: " + name);
+        return Hosted.refused(json);
+    }
+
+    private Tool hosted(String name) {
+        if (name == null) throw new ToolnexusException(Status.ARGUMENT, "the tool's name is null");
+        return closed ? null : hosted.get(name);
     }
 
     /** The program's own tools need no way through the library. Null: it is none of them, or the toolkit is closed. */
     private Hosted.Run startHosted(String name, Map<String, Object> args, ToolContext ctx) {
-        Tool tool = closed ? null : hosted.get(name);
+        Tool tool = hosted(name);
         if (tool == null) return null;
         Hosted.Run run = tool instanceof NativeTool own ? own.start(args, ctx) : Hosted.start(name, tool::execute, args, ctx);
         running.add(run);

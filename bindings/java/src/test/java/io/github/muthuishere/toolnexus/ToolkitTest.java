@@ -130,6 +130,32 @@ class ToolkitTest {
     }
 
     @Test
+    void whatAModelMakesUpIsAResult() {
+        try (Toolkit tk = toolkit(ADD)) {
+            for (String bad : List.of("a\0", "\ud800", "", "nope")) {
+                assertEquals(Status.NOT_FOUND, tk.execute(bad, Map.of()).status());
+                assertEquals("Unknown tool: " + bad, tk.executeAsync(bad, null, null).join().output());
+                assertNull(tk.get(bad));
+            }
+            for (String bad : List.of("{\"text\":\"\0\"}", "{\"text\":\"\ud800\"}", "", "{", "[]", "null", "{\"text\":1"))
+                for (String name : List.of("progress_echo", "add")) {
+                    // Half a pair is something that Java can hold: a tool of its own gets it.
+                    boolean fits = name.equals("add") && bad.contains("\ud800");
+                    assertEquals(fits ? Status.OK : Status.JSON, tk.executeJson(name, bad, null).status(), name + bad);
+                    assertEquals(fits ? Status.OK : Status.JSON, tk.get(name).executeJson(bad, null).status(), name + bad);
+                }
+            // What the program itself says may hold everything that JSON can.
+            ToolResult said = tk.execute("progress_echo", Map.of("text", "a\0\ud83e\udd80"));
+            assertEquals("a\0\ud83e\udd80", said.output());
+            assertEquals(Status.ARGUMENT, assertThrows(ToolnexusException.class, () -> tk.execute(null, null)).status());
+            Map<String, Object> unwritable = Map.of("text", new Object());
+            ToolnexusException refused =
+                    assertThrows(ToolnexusException.class, () -> tk.execute("progress_echo", unwritable));
+            assertTrue(refused.getMessage().contains("java.lang.Object"), refused.getMessage());
+        }
+    }
+
+    @Test
     void anyToolCanBeRegistered() {
         Tool own = new Tool() {
             @Override

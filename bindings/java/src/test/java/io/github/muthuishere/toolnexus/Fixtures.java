@@ -3,7 +3,6 @@ package io.github.muthuishere.toolnexus;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -66,25 +65,27 @@ final class Fixtures {
         }
     }
 
-    /** What a program said, and how it ended. */
-    record Ran(int status, String output) {}
+    /** What a program said, and how it ended. Newer JVMs have their own to say on standard error. */
+    record Ran(int status, String output, String errors) {}
 
     /** Runs a program to its end, at most a minute, in the root of the project. */
     static Ran run(List<String> command) throws IOException, InterruptedException {
-        Path said = Files.createTempFile("toolnexus-test", ".txt");
+        Path output = Files.createTempFile("toolnexus-test", ".txt");
+        Path errors = Files.createTempFile("toolnexus-test", ".txt");
         try {
             Process process = new ProcessBuilder(command)
                     .directory(ROOT.toFile())
-                    .redirectErrorStream(true)
-                    .redirectOutput(said.toFile())
+                    .redirectOutput(output.toFile())
+                    .redirectError(errors.toFile())
                     .start();
             if (!process.waitFor(60, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
-                throw new AssertionError("did not end: " + command + "\n" + read(said));
+                throw new AssertionError("did not end: " + command + "\n" + read(output) + read(errors));
             }
-            return new Ran(process.exitValue(), Files.readString(said, StandardCharsets.UTF_8));
+            return new Ran(process.exitValue(), read(output), read(errors));
         } finally {
-            Files.delete(said);
+            Files.delete(output);
+            Files.delete(errors);
         }
     }
 

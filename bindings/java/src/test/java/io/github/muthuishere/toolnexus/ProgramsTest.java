@@ -57,7 +57,7 @@ class ProgramsTest {
     void endsCleanlyWithCallsInFlight(String how) throws Exception {
         Fixtures.Ran ran = Fixtures.run(
                 List.of(Fixtures.java("java"), "-cp", Fixtures.classPath(), Ends.class.getName(), how));
-        assertEquals(how.equals("exit") ? 7 : 0, ran.status(), ran.output());
+        assertEquals(how.equals("exit") ? 7 : 0, ran.status(), ran.toString());
         long server = Long.parseLong(ran.output().strip());
         Fixtures.eventually("the server is gone", () -> ProcessHandle.of(server).isEmpty());
     }
@@ -95,7 +95,7 @@ class ProgramsTest {
                 "-cp",
                 Fixtures.classPath(),
                 Virtual.class.getName()));
-        assertEquals(0, ran.status(), ran.output());
+        assertEquals(0, ran.status(), ran.toString());
         System.out.println("100 virtual threads that call a tool of 100 ms: " + ran.output().strip() + " ms");
         // Pinned, the two carriers would take 5,000.
         assertTrue(Long.parseLong(ran.output().strip()) < 2500, ran.output());
@@ -119,7 +119,7 @@ class ProgramsTest {
         if (program.isEmpty()) System.out.println("SKIPPED: TOOLNEXUS_ORIGINALS does not name the folder of the original documents");
         assumeTrue(!program.isEmpty());
         Fixtures.Ran ran = compileAndRun(program, folder);
-        assertEquals(0, ran.status(), ran.output());
+        assertEquals(0, ran.status(), ran.toString());
         assertTrue(ran.output().startsWith("ok: "), ran.output());
     }
 
@@ -129,7 +129,7 @@ class ProgramsTest {
         Path source = Files.writeString(folder.resolve(name.group(1) + ".java"), program);
         Fixtures.Ran compiled = Fixtures.run(List.of(
                 Fixtures.java("javac"), "-Xlint:all", "-Werror", "-cp", Fixtures.classPath(), "-d", folder.toString(), source.toString()));
-        assertEquals(0, compiled.status(), compiled.output());
+        assertEquals(0, compiled.status(), compiled.toString());
         return Fixtures.run(List.of(
                 Fixtures.java("java"), "-cp", folder + File.pathSeparator + Fixtures.classPath(), name.group(1)));
     }
@@ -152,6 +152,6 @@ class ProgramsTest {
         Fixtures.Ran ran = Fixtures.run(
                 List.of(Fixtures.java("java"), "-cp", Fixtures.classPath(), "examples/java/Agent.java"));
         assertEquals(Fixtures.read(Fixtures.ROOT.resolve("examples/java/Agent.expected")), ran.output());
-        assertEquals(0, ran.status());
+        assertEquals(0, ran.status(), ran.toString());
     }
 }

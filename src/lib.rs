@@ -12,5 +12,6 @@ pub mod outcome;
 pub mod process;
 pub mod queue;
 pub mod runtime;
+pub mod submit;
 pub mod tool;
 pub mod wire;

@@ -104,6 +104,12 @@ pub fn join(thread: JoinHandle<()>, timeout: Duration) -> bool {
 thread_local! {
     static IN_CALLBACK: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     static GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static ON_IO: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// True on the thread that runs the futures.
+pub fn on_io_thread() -> bool {
+    ON_IO.get()
 }
 
 /// Marks this thread as one that calls the host: blocking functions refuse to run on it.
@@ -225,6 +231,7 @@ impl Runtime {
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();
         let mut threads = vec![thread("toolnexus-io", move || {
+            ON_IO.set(true);
             io.block_on(stopped.notified());
             io.shutdown_background();
         })?];

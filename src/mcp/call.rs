@@ -152,6 +152,11 @@ impl Document for ToolReply {
         self.read().map(|result| result.output).unwrap_or_default()
     }
 
+    fn size(&self) -> usize {
+        // The text stands in the document twice: as the output, and in the content.
+        2 * self.reply.text().len()
+    }
+
     fn json(&self) -> String {
         let Some(result) = self.read() else { return String::new() };
         let content = result.content.map_or("[]", Raw::text);

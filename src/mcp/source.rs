@@ -239,7 +239,10 @@ impl Core {
             core.finish();
             return;
         };
+        // A shutdown may drop the task before it has ended, and then nothing runs any more either.
+        let finish = Finish(core.clone());
         runtime.spawn(async move {
+            let _finish = finish;
             for server in &core.servers {
                 let (server, core) = (server.clone(), core.clone());
                 core.shared.tracker.clone().spawn(async move {
@@ -251,13 +254,21 @@ impl Core {
             }
             core.shared.tracker.close();
             core.shared.tracker.wait().await;
-            core.finish();
         });
     }
 
     fn finish(self: &Arc<Self>) {
         LIVE.lock().retain(|core| !Arc::ptr_eq(core, self));
         self.gone.cancel();
+    }
+}
+
+/// Finishes its core when it is dropped.
+struct Finish(Arc<Core>);
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        self.0.finish();
     }
 }
 

@@ -8,6 +8,7 @@ pub mod ffi;
 pub mod json;
 pub mod log;
 pub mod mcp;
+pub mod memory;
 pub mod outcome;
 pub mod process;
 pub mod queue;

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Once};
 use std::task::Poll;
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::outcome::{Failure, Status};
@@ -177,7 +177,7 @@ impl<F: Future + Unpin> Future for Caught<F> {
 /// Where a blocking caller waits for the I/O thread.
 struct Slot<T> {
     value: Mutex<Option<Result<T, Failure>>>,
-    filled: Condvar,
+    waiter: Thread,
 }
 
 /// Fills its slot, at the latest when it is dropped: nobody waits for work that is gone.
@@ -189,7 +189,7 @@ impl<T> Filler<T> {
         if slot.is_none() {
             *slot = Some(value);
             drop(slot);
-            self.0.filled.notify_one();
+            self.0.waiter.unpark();
         }
     }
 }
@@ -207,19 +207,18 @@ pub fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + Unpin + 
         return Err(reentrant());
     }
     let runtime = get()?;
-    let slot = Arc::new(Slot { value: Mutex::new(None), filled: Condvar::new() });
+    let slot = Arc::new(Slot { value: Mutex::new(None), waiter: std::thread::current() });
     let filler = Filler(slot.clone());
     runtime.spawn(async move {
         let ended = Caught(future).await;
         filler.fill(ended);
     });
     drop(runtime);
-    let mut value = slot.value.lock();
     loop {
-        if let Some(ended) = value.take() {
+        if let Some(ended) = slot.value.lock().take() {
             return ended;
         }
-        slot.filled.wait(&mut value);
+        std::thread::park();
     }
 }
 

@@ -123,6 +123,7 @@ impl<'a> Checker<'a> {
                     self.at += 1;
                     return Ok(message);
                 }
+                None => return self.fail("the text ends inside an object or array"),
                 _ => return self.fail("expected ',' or '}' after a member"),
             }
             self.blanks();

@@ -186,6 +186,7 @@ fn errors_say_where_and_what() {
         ("1.", 2, "expected a digit"),
         ("nul", 0, "expected true, false or null"),
         ("[[1]", 4, "the text ends inside an object or array"),
+        ("{\"a\":1", 6, "the text ends inside an object or array"),
     ] {
         assert_eq!(check(text.as_bytes()), Err(Error { at, what }), "{text}");
         assert_eq!(envelope(text.as_bytes()).map(|_| ()), check(text.as_bytes()).map(|_| ()));

@@ -22,12 +22,12 @@ pub struct McpTool {
     source: Weak<Source>,
     server_index: usize,
     server: Arc<str>,
-    info: ToolInfo,
+    info: Arc<ToolInfo>,
     exposed: String,
 }
 
 impl McpTool {
-    pub fn new(source: &Weak<Source>, server: &Server, info: ToolInfo, exposed: String) -> Self {
+    pub fn new(source: &Weak<Source>, server: &Server, info: Arc<ToolInfo>, exposed: String) -> Self {
         McpTool { source: source.clone(), server_index: server.index, server: server.name.clone(), info, exposed }
     }
 }
@@ -54,7 +54,7 @@ impl Run for McpTool {
 /// What a call is about, for its metadata and its messages.
 struct Subject {
     server: Arc<str>,
-    tool: ToolInfo,
+    tool: Arc<ToolInfo>,
     started: Instant,
 }
 

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use super::report::Report;
 use crate::json::{self, Cursor, Kind, Raw};
+use crate::memory;
 
 #[cfg(test)]
 mod tests;
@@ -264,50 +265,48 @@ impl<'a> Blocks<'a> {
     }
 
     fn output(&mut self, is_error: bool, structured: Option<Raw<'_>>) -> String {
-        let mut output = String::new();
         if is_error {
-            join_spoken(&self.texts, &mut output);
-            if output.is_empty() {
-                output.push_str("MCP tool returned an error");
-            }
-        } else if let Some(structured) = structured {
-            json::compact(structured, &mut output);
-        } else {
-            join(self.texts.iter().chain(&self.embedded), &mut output);
-            if output.is_empty() {
-                output = std::mem::take(&mut self.lines);
-            }
+            let output = join_spoken(&self.texts);
+            return if output.is_empty() { "MCP tool returned an error".to_owned() } else { output };
         }
-        output
+        if let Some(structured) = structured {
+            let mut output = memory::text(structured.text().len());
+            json::compact(structured, &mut output);
+            return output;
+        }
+        let output = join(self.texts.iter().chain(&self.embedded));
+        if output.is_empty() { std::mem::take(&mut self.lines) } else { output }
     }
 }
 
 /// The texts, joined by line breaks.
-fn join<'r, 'a: 'r>(texts: impl Iterator<Item = &'r Raw<'a>> + Clone, out: &mut String) {
+fn join<'r, 'a: 'r>(texts: impl Iterator<Item = &'r Raw<'a>> + Clone) -> String {
     // Unescaping never lengthens, and the quotes make room for the separators.
-    out.reserve(texts.clone().map(|text| text.text().len()).sum());
+    let mut out = memory::text(texts.clone().map(|text| text.text().len()).sum());
     for (index, text) in texts.enumerate() {
         if index > 0 {
             out.push('\n');
         }
-        text.push_str_to(out);
+        text.push_str_to(&mut out);
     }
+    out
 }
 
 /// The texts that are not blank, joined by blank lines.
-fn join_spoken(texts: &[Raw<'_>], out: &mut String) {
-    out.reserve(texts.iter().map(|text| text.text().len()).sum());
+fn join_spoken(texts: &[Raw<'_>]) -> String {
+    let mut out = memory::text(texts.iter().map(|text| text.text().len()).sum());
     for text in texts {
         let before = out.len();
         if before > 0 {
             out.push_str("\n\n");
         }
         let start = out.len();
-        text.push_str_to(out);
+        text.push_str_to(&mut out);
         if out.get(start..).unwrap_or_default().trim().is_empty() {
             out.truncate(before);
         }
     }
+    out
 }
 
 /// What the `contents` of a resource hold.

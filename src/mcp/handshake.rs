@@ -85,16 +85,19 @@ pub enum Refused {
     EndedOnProbe,
 }
 
-/// Agrees on an era and a revision with the server behind `mux`, and sets the mux to it.
+/// Agrees on an era and a revision with the server behind `mux`, and sets the mux to it. `known_legacy`: it turned out to be
+/// legacy before, so `auto` begins with `initialize`.
 pub async fn negotiate(
     mux: &Arc<Mux>,
     lifecycle: Lifecycle,
+    known_legacy: bool,
     hello: &Hello,
     timeout: Duration,
 ) -> Result<Peer, Refused> {
     let shake = Handshake { hello, clock: Clock::start(Phase::Initialize, timeout, mux), lifecycle };
     let peer = match lifecycle {
         Lifecycle::Initialize => shake.initialize(false).await.map_err(Refused::Failed),
+        Lifecycle::Auto if known_legacy => shake.initialize(true).await.map_err(Refused::Failed),
         Lifecycle::Discover | Lifecycle::Auto => shake.probe().await,
     }?;
     mux.set_era(peer.era);
@@ -107,6 +110,8 @@ pub async fn negotiate(
 /// What the answer to a probe means.
 enum Verdict {
     Modern(Peer),
+    /// Modern by the error that it answered with, which says nothing else of it.
+    ModernError,
     Legacy,
     Failed(Failure),
 }
@@ -130,6 +135,7 @@ impl Handshake<'_> {
             }
             Ok(answer) => match self.judge(answer) {
                 Verdict::Modern(peer) => Ok(peer),
+                Verdict::ModernError => self.ask_again().await.map_err(Refused::Failed),
                 Verdict::Failed(failure) => Err(Refused::Failed(failure)),
                 Verdict::Legacy => self.initialize(true).await.map_err(Refused::Failed),
             },
@@ -137,6 +143,7 @@ impl Handshake<'_> {
                 // The clock of the mux ends the probe; its words are better than ours.
                 match self.judge(probe.await) {
                     Verdict::Modern(peer) => Ok(peer),
+                    Verdict::ModernError => self.ask_again().await.map_err(Refused::Failed),
                     Verdict::Failed(failure) => Err(Refused::Failed(failure)),
                     Verdict::Legacy => Err(Refused::Failed(self.not_modern())),
                 }
@@ -152,10 +159,19 @@ impl Handshake<'_> {
         let mut refusal: Option<Failure> = None;
         loop {
             tokio::select! {
+                biased;
                 answer = &mut probe, if probe_open => {
                     probe_open = false;
+                    match answer {
+                        // It read the probe late, and ended on it.
+                        Err(failure) if failure.status == Status::Transport => return Err(Refused::EndedOnProbe),
+                        // Both clocks end together; the words about `initialize` say more.
+                        Err(failure) if failure.status == Status::Timeout && refusal.is_none() => continue,
+                        _ => {}
+                    }
                     match self.judge(answer) {
                         Verdict::Modern(peer) => return Ok(peer),
+                        Verdict::ModernError => return self.ask_again().await.map_err(Refused::Failed),
                         Verdict::Failed(failure) => return Err(Refused::Failed(refusal.unwrap_or(failure))),
                         Verdict::Legacy => {
                             if let Some(failure) = refusal {
@@ -165,14 +181,24 @@ impl Handshake<'_> {
                     }
                 }
                 answer = &mut initialize, if refusal.is_none() => {
+                    let too_old = is_too_old(&answer);
                     match self.initialized(answer) {
                         Ok(peer) => return Ok(peer),
                         // A modern server that is slow refuses `initialize`, and answers the probe.
-                        Err(failure) if probe_open && failure.status == Status::Server => refusal = Some(failure),
+                        Err(failure) if probe_open && too_old => refusal = Some(failure),
                         Err(failure) => return Err(Refused::Failed(failure)),
                     }
                 }
             }
+        }
+    }
+
+    /// A server that is modern by an error may say more when it is asked once more; if not, what we have must do.
+    async fn ask_again(&self) -> Result<Peer, Failure> {
+        match self.judge(self.clock.begin("server/discover", "", RequestKind::Probe).await) {
+            Verdict::Modern(peer) => Ok(peer),
+            Verdict::Failed(failure) => Err(failure),
+            Verdict::ModernError | Verdict::Legacy => Ok(modern_without_words()),
         }
     }
 
@@ -190,7 +216,7 @@ impl Handshake<'_> {
         let body = reply.raw();
         let supported = if reply.is_error {
             match rpc::code(body) {
-                Some(rpc::HEADER_MISMATCH | rpc::MISSING_CAPABILITY) => return Verdict::Modern(modern_without_words()),
+                Some(rpc::HEADER_MISMATCH | rpc::MISSING_CAPABILITY) => return Verdict::ModernError,
                 Some(rpc::UNSUPPORTED_VERSION) => body.get("data").and_then(|data| data.get("supported")),
                 _ => return legacy(),
             }
@@ -202,7 +228,7 @@ impl Handshake<'_> {
             supported.elements().filter_map(|item| item.as_str().map(|text| text.into_owned())).collect();
         if supported.iter().any(|version| version == MODERN) {
             if reply.is_error {
-                return Verdict::Modern(modern_without_words());
+                return Verdict::ModernError;
             }
             return match modern(body) {
                 Ok(peer) => Verdict::Modern(peer),
@@ -225,12 +251,12 @@ impl Handshake<'_> {
     /// `may_probe`: a server that refuses `initialize` as too old, and was not ready at the probe, is asked once more.
     async fn initialize(&self, may_probe: bool) -> Result<Peer, Failure> {
         let answer = self.clock.begin("initialize", &self.initialize_members(), RequestKind::Initialize).await;
-        let too_old = matches!(&answer, Ok(reply)
-            if reply.is_error && rpc::code(reply.raw()) == Some(rpc::UNSUPPORTED_VERSION));
-        if too_old && may_probe {
+        if may_probe && is_too_old(&answer) {
             let again = self.clock.begin("server/discover", "", RequestKind::Probe).await;
-            if let Verdict::Modern(peer) = self.judge(again) {
-                return Ok(peer);
+            match self.judge(again) {
+                Verdict::Modern(peer) => return Ok(peer),
+                Verdict::ModernError => return Ok(modern_without_words()),
+                Verdict::Legacy | Verdict::Failed(_) => {}
             }
         }
         self.initialized(answer)
@@ -251,6 +277,11 @@ impl Handshake<'_> {
         )
         .at(Phase::Initialize)
     }
+}
+
+/// True if `initialize` was refused because the server speaks other revisions.
+fn is_too_old(answer: &Result<Reply, Failure>) -> bool {
+    matches!(answer, Ok(reply) if reply.is_error && rpc::code(reply.raw()) == Some(rpc::UNSUPPORTED_VERSION))
 }
 
 /// The peer of an `initialize` result.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::report::Report;
 use super::tool::ToolInfo;
 use crate::json::{Cursor, Kind, Raw};
+use crate::wire::mux::Reply;
 
 /// How much of a name a complaint about it repeats, in characters. A server decides how long its names are.
 const QUOTED: usize = 256;
@@ -23,7 +24,7 @@ pub struct Skipped {
 /// The tools of one server, gathered page by page.
 #[derive(Debug, Default)]
 pub struct ToolList {
-    pub tools: Vec<ToolInfo>,
+    pub tools: Vec<Arc<ToolInfo>>,
     pub skipped: Report<Skipped>,
     pub warnings: Report<String>,
     names: HashSet<Arc<str>>,
@@ -32,8 +33,8 @@ pub struct ToolList {
 impl ToolList {
     /// Adds the page whose result this is (checked text), and returns the cursor of the next page if there is one.
     /// Fails only if the result is no object; the reason says what it is.
-    pub fn add_page(&mut self, result: &Arc<str>) -> Result<Option<String>, String> {
-        let mut page = Page::open(Raw::checked(result), "tools")?;
+    pub fn add_page(&mut self, result: &Arc<Reply>) -> Result<Option<String>, String> {
+        let mut page = Page::open(result.raw(), "tools")?;
         while let Some(index) = page.item(&mut self.warnings) {
             let mut faults = Report::default();
             match ToolInfo::read(&mut page.cursor, result, &mut faults) {
@@ -41,7 +42,7 @@ impl ToolList {
                     for fault in faults.items {
                         self.warnings.add(|| format!("tool {:?}: {fault}", shortened(&tool.name)));
                     }
-                    self.tools.push(tool);
+                    self.tools.push(Arc::new(tool));
                 }
                 Ok(tool) => self.skipped.add(|| Skipped {
                     item: shortened(&tool.name),
@@ -186,7 +187,8 @@ mod tests {
 
     fn tools(pages: &[&str]) -> (ToolList, Vec<Option<String>>) {
         let mut list = ToolList::default();
-        let cursors = pages.iter().map(|page| list.add_page(&Arc::from(*page)).unwrap()).collect();
+        let cursors =
+            pages.iter().map(|page| list.add_page(&Arc::new(Reply::from((*page).to_owned()))).unwrap()).collect();
         (list, cursors)
     }
 
@@ -244,7 +246,7 @@ mod tests {
             let (list, _) = tools(&[page]);
             assert_eq!((names(&list).len(), &*list.warnings.items), (0, &[warning.to_owned()][..]));
         }
-        let reason = ToolList::default().add_page(&Arc::from("null")).unwrap_err();
+        let reason = ToolList::default().add_page(&Arc::new(Reply::from("null".to_owned()))).unwrap_err();
         assert_eq!(reason, "the result is null, expected an object with tools");
     }
 

@@ -190,7 +190,7 @@ async fn items(server: &Arc<Server>, limits: &Limits, of: Items) -> Result<Vec<S
     let mut listed = ItemList::default();
     let mut warnings = Vec::new();
     let ask = |members: String| async move { server.read(method, &members, limits).await };
-    pages(method, "resources", &mut warnings, ask, |page| listed.add_page(Raw::checked(&page), of)).await?;
+    pages(method, "resources", &mut warnings, ask, |page| listed.add_page(page.raw(), of)).await?;
     warnings.extend(listed.warnings.into_lines());
     warnings.extend(listed.skipped.items.into_iter().map(|skipped| format!("{}: {}", skipped.item, skipped.reason)));
     for warning in warnings {

@@ -23,11 +23,8 @@ pub fn code(error: Raw<'_>) -> Option<i64> {
 /// The failure that a JSON-RPC error is. Its message is the server's own; its data is the whole error object.
 pub fn server_error(error: Raw<'_>) -> Failure {
     let message = said(error.get("message")).or_else(|| said(Some(error))).map_or_else(
-        || match code(error) {
-            Some(code) => format!("the server answered with error {code} and no message"),
-            None => format!("the server answered with an error that has no message: {}", shortened(error.text())),
-        },
-        |message| message.into_owned(),
+        || format!("the server answered with an error that has no message: {}", shortened(error.text())),
+        Cow::into_owned,
     );
     let mut failure = Failure::new(Status::Server, message);
     failure.data = RawValue::from_string(error.text().to_owned()).ok();

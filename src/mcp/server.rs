@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{self, Lifecycle, Options, Secrets, ServerConfig, Transport};
+use crate::config::{self, Options, Secrets, ServerConfig, Transport};
 use crate::context::{Limits, Progress};
 use crate::json::{self, Kind};
 use crate::log;
@@ -30,7 +30,7 @@ use crate::mcp::tool::ToolInfo;
 use crate::outcome::{Failure, Phase, Status, quoted};
 use crate::process::Spec;
 use crate::tool::Tool;
-use crate::wire::mux::{self, Mux, Reply, Request, RequestKind};
+use crate::wire::mux::{self, Era, Mux, Reply, Request, RequestKind};
 use crate::wire::service::Seat;
 use crate::wire::stdio::Local;
 
@@ -102,7 +102,7 @@ pub struct Listed {
     /// Exposed and allowed.
     pub tools: Vec<Arc<Tool>>,
     /// All of them, for the inventory.
-    pub infos: Vec<ToolInfo>,
+    pub infos: Vec<Arc<ToolInfo>>,
     pub skipped: Vec<Skipped>,
     pub warnings: Vec<String>,
 }
@@ -137,6 +137,8 @@ pub struct Server {
     pub wanted: Wanted,
     source: Weak<super::source::Source>,
     state: Mutex<State>,
+    /// The last handshake found it legacy.
+    legacy: AtomicBool,
     /// Held while the server is started again: one start at a time, however many calls wait for it.
     starting: tokio::sync::Mutex<()>,
 }
@@ -161,6 +163,7 @@ impl Server {
             wanted: Wanted::default(),
             source,
             state: Mutex::new(state),
+            legacy: AtomicBool::new(false),
             starting: tokio::sync::Mutex::new(()),
         }
     }
@@ -344,10 +347,10 @@ impl Server {
     pub fn problem(&self) -> Option<Problem> {
         match &self.state.lock().standing {
             Standing::Down(problem) => Some(problem.clone()),
-            Standing::Up(session) => session
-                .mux
-                .closed()
-                .map(|failure| Problem { failure: failure.of(&self.name), stderr: session.local.stderr() }),
+            Standing::Up(session) => session.mux.closed().map(|failure| Problem {
+                failure: failure.at(Phase::Call).of(&self.name),
+                stderr: session.local.stderr(),
+            }),
             Standing::Disabled | Standing::Loading => None,
         }
     }
@@ -377,11 +380,17 @@ impl Server {
         let Some(config) = &self.config else {
             return Err(Problem { failure: self.not_up(), stderr: String::new() });
         };
-        let mut lifecycle = config.lifecycle;
+        let mut known_legacy = self.legacy.load(Ordering::Relaxed);
         loop {
             let (local, changes, service) = self.start(config).await?;
-            let peer = match handshake::negotiate(&local.mux, lifecycle, &self.shared.hello, config.timeout).await {
-                Ok(peer) => peer,
+            let hello = &self.shared.hello;
+            let negotiated =
+                handshake::negotiate(&local.mux, config.lifecycle, known_legacy, hello, config.timeout).await;
+            let peer = match negotiated {
+                Ok(peer) => {
+                    self.legacy.store(peer.era == Era::Legacy, Ordering::Relaxed);
+                    peer
+                }
                 Err(Refused::EndedOnProbe) => {
                     log::at!(
                         Info,
@@ -390,7 +399,7 @@ impl Server {
                         self.name
                     );
                     local.gone().await;
-                    lifecycle = Lifecycle::Initialize;
+                    known_legacy = true;
                     continue;
                 }
                 Err(Refused::Failed(failure)) => return Err(self.explain(failure, &local).await),
@@ -666,7 +675,7 @@ pub async fn pages<F>(
     what: &str,
     warnings: &mut Vec<String>,
     mut ask: impl FnMut(String) -> F,
-    mut take: impl FnMut(Arc<str>) -> Result<Option<String>, String>,
+    mut take: impl FnMut(Arc<Reply>) -> Result<Option<String>, String>,
 ) -> Result<(), Failure>
 where
     F: Future<Output = Result<Reply, Failure>>,
@@ -675,8 +684,8 @@ where
     let mut members = String::new();
     for page in 1.. {
         let reply = ask(std::mem::take(&mut members)).await?;
-        let result = rpc::complete(method, &reply)?;
-        let next = take(Arc::from(result.text()))
+        rpc::complete(method, &reply)?;
+        let next = take(reply.kept())
             .map_err(|reason| Failure::new(Status::Protocol, format!("the server's answer to {method}: {reason}")))?;
         let Some(cursor) = next else { break };
         if page == PAGES {

@@ -1,6 +1,7 @@
 //! All servers of one config together: load, tools, status, close.
 #![forbid(unsafe_code)]
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Options};
 use crate::context::Limits;
+use crate::log;
 use crate::mcp::handshake::Hello;
 use crate::mcp::host::Host;
 use crate::mcp::names::Names;
@@ -141,9 +143,27 @@ impl Source {
         if names.is_empty() { "connected: none".to_owned() } else { format!("connected: {}", names.join(", ")) }
     }
 
-    /// Every server's tools, as they are now: servers in config order, tools as listed.
+    /// Every server's tools, as they are now: servers in config order, tools as listed. A name is there once: a server could
+    /// list a tool under the hashed name of another server's, and then the first one stays.
     pub fn tools(&self) -> Vec<Arc<Tool>> {
-        self.core.servers.iter().flat_map(|server| server.listed().tools.clone()).collect()
+        let mut tools: Vec<Arc<Tool>> = Vec::new();
+        let mut names = HashSet::new();
+        for server in &self.core.servers {
+            for tool in &server.listed().tools {
+                if names.insert(tool.name().as_str().to_owned()) {
+                    tools.push(tool.clone());
+                } else {
+                    let name = tool.name().as_str();
+                    log::at!(
+                        Warn,
+                        "mcp",
+                        "server {:?}: the tool {name} is left out: an earlier tool has the name",
+                        server.name
+                    );
+                }
+            }
+        }
+        tools
     }
 
     /// The document of a load and of the status.

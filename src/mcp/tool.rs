@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::report::Report;
 use crate::json::{self, Cursor, Kind, Raw};
+use crate::wire::mux::Reply;
 
 /// The schema of a tool whose server gave none that can be used.
 pub const EMPTY_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
@@ -49,7 +50,7 @@ pub struct ToolInfo {
     /// The server's own name for it.
     pub name: Arc<str>,
     pub hints: Hints,
-    page: Arc<str>,
+    page: Arc<Reply>,
     raw_name: Range<usize>,
     title: Option<Range<usize>>,
     description: Option<Range<usize>>,
@@ -69,11 +70,11 @@ enum Schema {
 impl ToolInfo {
     /// Reads the tool at the cursor, which walks in `page`, and passes it. Adds to `faults` what the tool lost. Fails
     /// with the reason if it cannot be called at all.
-    pub fn read(cursor: &mut Cursor<'_>, page: &Arc<str>, faults: &mut Report<String>) -> Result<ToolInfo, String> {
+    pub fn read(cursor: &mut Cursor<'_>, page: &Arc<Reply>, faults: &mut Report<String>) -> Result<ToolInfo, String> {
         if cursor.kind() != Kind::Object {
             return Err(format!("it is {}, expected an object", cursor.value().kind().name()));
         }
-        let place = |raw: Raw<'_>| raw.range_in(page);
+        let place = |raw: Raw<'_>| raw.range_in(page.text());
         let mut name = None;
         let (mut title, mut description, mut output) = (None, None, None);
         let (mut input, mut input_kind) = (Schema::Empty, None);
@@ -86,7 +87,7 @@ impl ToolInfo {
                 "description" => description = expect("description", Kind::String, cursor.value(), faults),
                 "inputSchema" => {
                     input_kind = Some(cursor.kind());
-                    input = read_schema(cursor, page);
+                    input = read_schema(cursor, page.text());
                 }
                 "outputSchema" => output = expect("outputSchema", Kind::Object, cursor.value(), faults),
                 "annotations" => annotations = Annotations::read(cursor, faults),
@@ -122,7 +123,7 @@ impl ToolInfo {
     }
 
     fn raw(&self, range: &Range<usize>) -> &str {
-        self.page.get(range.clone()).unwrap_or_default()
+        self.page.text().get(range.clone()).unwrap_or_default()
     }
 
     /// The name as a JSON string, as the server wrote it: what a call has to send.
@@ -278,9 +279,9 @@ mod tests {
 
     fn read(text: &str) -> (Result<ToolInfo, String>, Vec<String>) {
         // Blanks in front, so that places in the page and in the walked text differ.
-        let page: Arc<str> = format!(" \n{text} ").into();
+        let page = Arc::new(Reply::from(format!(" \n{text} ")));
         let mut faults = Report::default();
-        let tool = ToolInfo::read(&mut Cursor::new(Raw::parse(&page).unwrap()), &page, &mut faults);
+        let tool = ToolInfo::read(&mut Cursor::new(Raw::parse(page.text()).unwrap()), &page, &mut faults);
         (tool, faults.items)
     }
 

@@ -90,6 +90,17 @@ impl PipeEnd {
         }
     }
 
+    /// Asks for a pipe that holds so many bytes. The system may refuse, as a user has a budget for these.
+    pub fn widen(&self, bytes: usize) {
+        #[cfg(target_os = "linux")]
+        // SAFETY: plain call on a descriptor we own.
+        unsafe {
+            libc::fcntl(self.as_raw_fd(), libc::F_SETPIPE_SZ, libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX));
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = bytes;
+    }
+
     /// Writes once, as much as fits. Must be called where `SIGPIPE` is blocked: on a thread of the library.
     pub fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
         // SAFETY: plain call on a descriptor we own, with a slice's pointer and length.

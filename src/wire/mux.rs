@@ -6,7 +6,7 @@
 //! or the end of the transport.
 #![forbid(unsafe_code)]
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Secrets;
-use crate::json::{self, Envelope, Message, Raw};
+use crate::json::{self, Envelope, Kind, Message, Raw};
 use crate::log;
 use crate::outcome::{Failure, Status};
 use crate::wire::broken;
@@ -79,7 +79,8 @@ pub enum RequestKind {
 /// A reply, as it came.
 #[derive(Debug)]
 pub struct Reply {
-    bytes: Vec<u8>,
+    /// The whole message.
+    message: String,
     body: Range<usize>,
     /// The body is the `error` member, else the `result`.
     pub is_error: bool,
@@ -89,18 +90,30 @@ impl Reply {
     /// What stands inside this reply as a reply of its own.
     #[must_use]
     pub fn inner(self, find: impl FnOnce(Raw<'_>) -> Option<Raw<'_>>, is_error: bool) -> Option<Reply> {
-        let text = std::str::from_utf8(&self.bytes).ok()?;
-        let body = find(self.raw())?.range_in(text)?;
-        Some(Reply { bytes: self.bytes, body, is_error })
+        let body = find(self.raw())?.range_in(&self.message)?;
+        Some(Reply { message: self.message, body, is_error })
     }
 
     pub fn text(&self) -> &str {
-        // The mux checked the message as UTF-8 and the range falls on the edges of a JSON value.
-        std::str::from_utf8(&self.bytes[self.body.clone()]).unwrap_or("null")
+        // The range falls on the edges of a JSON value.
+        self.message.get(self.body.clone()).unwrap_or("null")
     }
 
     pub fn raw(&self) -> Raw<'_> {
         Raw::checked(self.text())
+    }
+
+    /// For a reply that stays: without room that it does not need.
+    pub fn kept(mut self) -> Arc<Reply> {
+        self.message.shrink_to_fit();
+        Arc::new(self)
+    }
+}
+
+#[cfg(test)]
+impl From<String> for Reply {
+    fn from(message: String) -> Self {
+        Reply { body: 0..message.len(), message, is_error: false }
     }
 }
 
@@ -109,7 +122,14 @@ impl Reply {
 pub struct Out {
     id: Option<u64>,
     bytes: Vec<u8>,
+    /// What the server started: an answer to it, as a rule.
+    is_answer: bool,
 }
+
+/// So many messages of a server may wait for the service, or answers for the server, before reading it pauses.
+const BEHIND: usize = 1000;
+/// So many requests are kept that came while it was open whether they may be answered.
+const HELD: usize = 100;
 
 struct Pending {
     answer: oneshot::Sender<Result<Reply, Failure>>,
@@ -125,12 +145,19 @@ struct Pending {
 
 struct State {
     next_id: u64,
-    pending: HashMap<u64, Pending>,
+    pending: BTreeMap<u64, Pending>,
     outbox: VecDeque<Out>,
     /// Set once nothing can be sent any more: what every later call gets.
     closed: Option<Failure>,
     closed_at: Option<Instant>,
     service: Option<mpsc::UnboundedSender<ServerJsonRpcMessage>>,
+    /// What the service has not taken yet, and what was written to the server by others than its calls.
+    unserved: usize,
+    unwritten: usize,
+    /// The server's requests before anybody knows whether it is one that may be answered.
+    held: Vec<Vec<u8>>,
+    /// `initialize` went out: the server may be answered.
+    offered: bool,
     /// No idle time runs while the host has a question of this server open.
     frozen: usize,
     frozen_since: Option<Instant>,
@@ -146,6 +173,7 @@ pub struct Mux {
     state: Mutex<State>,
     to_write: Notify,
     clock: Notify,
+    room: Notify,
     era: AtomicU8,
     /// The `_meta` members that every request of the modern era carries.
     modern_meta: Mutex<Arc<str>>,
@@ -179,11 +207,15 @@ impl Mux {
             ended: CancellationToken::new(),
             state: Mutex::new(State {
                 next_id: 1,
-                pending: HashMap::new(),
+                pending: BTreeMap::new(),
                 outbox: VecDeque::new(),
                 closed: None,
                 closed_at: None,
                 service: Some(sender),
+                unserved: 0,
+                unwritten: 0,
+                held: Vec::new(),
+                offered: false,
                 frozen: 0,
                 frozen_since: None,
                 frozen_total: Duration::ZERO,
@@ -193,6 +225,7 @@ impl Mux {
             }),
             to_write: Notify::new(),
             clock: Notify::new(),
+            room: Notify::new(),
             era: AtomicU8::new(Era::Unknown as u8),
             modern_meta: Mutex::new(modern_meta.into()),
             server: server.to_owned(),
@@ -245,7 +278,14 @@ impl Mux {
                 kind: request.kind,
             },
         );
-        state.outbox.push_back(Out { id: Some(id), bytes });
+        state.outbox.push_back(Out { id: Some(id), bytes, is_answer: false });
+        let held = match request.kind {
+            RequestKind::Initialize => {
+                state.offered = true;
+                std::mem::take(&mut state.held)
+            }
+            _ => Vec::new(),
+        };
         let due = deadline.min(now + request.idle);
         let sooner = state.wake.is_none_or(|wake| due < wake);
         if sooner {
@@ -255,6 +295,9 @@ impl Mux {
         self.to_write.notify_one();
         if sooner {
             self.clock.notify_one();
+        }
+        for message in held {
+            self.deliver(message);
         }
         Call { mux: self.clone(), id, reply, ended: false }
     }
@@ -302,7 +345,8 @@ impl Mux {
     pub fn send(&self, message: Vec<u8>) {
         let mut state = self.state.lock();
         if state.closed.is_none() {
-            state.outbox.push_back(Out { id: None, bytes: message });
+            state.outbox.push_back(Out { id: None, bytes: message, is_answer: true });
+            state.unwritten += 1;
             drop(state);
             self.to_write.notify_one();
         }
@@ -318,6 +362,8 @@ impl Mux {
             state.closed = Some(failure.clone());
             state.closed_at = Some(Instant::now());
             state.outbox.clear();
+            state.unwritten = 0;
+            state.held = Vec::new();
             state.service = None;
             std::mem::take(&mut state.pending)
         };
@@ -327,6 +373,7 @@ impl Mux {
         self.ended.cancel();
         self.to_write.notify_one();
         self.clock.notify_one();
+        self.room.notify_one();
     }
 
     /// Answers a request of the server's. `member`: `"result":…` or `"error":…`. A modern server gets none: MCP 2026-07-28
@@ -372,6 +419,10 @@ impl Mux {
             if let Some(pending) = out.id.and_then(|id| state.pending.get_mut(&id)) {
                 pending.written = true;
             }
+            if out.is_answer {
+                state.unwritten -= 1;
+                self.room.notify_one();
+            }
             if buffer.is_empty() {
                 *buffer = out.bytes;
             } else {
@@ -380,6 +431,23 @@ impl Mux {
             buffer.push(b'\n');
         }
         state.closed.is_none()
+    }
+
+    /// The service has taken a message.
+    pub fn served(&self) {
+        self.state.lock().unserved -= 1;
+        self.room.notify_one();
+    }
+
+    /// Waits while the server has sent more than is worth reading: too many of its messages wait for the service, or too
+    /// many answers for the server to read them.
+    pub async fn room(&self) {
+        while {
+            let state = self.state.lock();
+            state.closed.is_none() && (state.unserved > BEHIND || state.unwritten > BEHIND)
+        } {
+            self.room.notified().await;
+        }
     }
 
     /// Waits until there is something to write, or the mux is closed.
@@ -396,38 +464,44 @@ impl Mux {
             Some(_) => return self.noise(&bytes),
         }
         // Text is checked once, here; what is no UTF-8 becomes U+FFFD.
-        if std::str::from_utf8(&bytes).is_err() {
-            bytes = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
-        }
-        match json::envelope(&bytes) {
-            Ok(Envelope::Message(message)) => self.message(bytes, message),
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        match json::envelope(text.as_bytes()) {
+            Ok(Envelope::Message(message)) => self.message(text, message),
             Ok(Envelope::Batch(list)) => {
                 // JSON-RPC batches: revision 2025-03-26 has them.
-                let text = std::str::from_utf8(&bytes[list]).unwrap_or("[]");
                 let mut empty = true;
-                for item in Raw::checked(text).elements() {
+                for item in Raw::checked(text.get(list).unwrap_or("[]")).elements() {
                     empty = false;
                     self.deliver_item(item);
                 }
                 if empty {
-                    self.noise(&bytes);
+                    self.noise(text.as_bytes());
                 }
             }
-            Ok(Envelope::Other) => self.noise(&bytes),
-            Err(error) if broken::is_reply(&bytes) => {
+            Ok(Envelope::Other) => self.noise(text.as_bytes()),
+            Err(error) if broken::is_reply(text.as_bytes()) => {
                 let why = format!("sent a reply that is not valid JSON: {} at byte {}", error.what, error.at);
-                self.broken(&bytes, Status::Protocol, &why);
+                self.broken(text.as_bytes(), Status::Protocol, &why);
             }
-            Err(_) => self.noise(&bytes),
+            Err(_) => self.noise(text.as_bytes()),
+        }
+    }
+
+    /// What came after the last line break, when nothing more will come. A whole message counts; one that was cut says
+    /// nothing that the end of the server does not say better.
+    pub fn deliver_rest(&self, bytes: Vec<u8>) {
+        if json::check(&bytes).is_ok() {
+            self.deliver(bytes);
         }
     }
 
     /// One message of a batch. A batch in a batch is noise.
     fn deliver_item(&self, item: Raw<'_>) {
-        let bytes = item.text().as_bytes().to_vec();
-        match json::envelope(&bytes) {
-            Ok(Envelope::Message(message)) => self.message(bytes, message),
-            _ => self.noise(&bytes),
+        let text = item.text();
+        match json::envelope(text.as_bytes()) {
+            Ok(Envelope::Message(message)) => self.message(text.to_owned(), message),
+            _ => self.noise(text.as_bytes()),
         }
     }
 
@@ -518,12 +592,15 @@ impl Mux {
 
     // -- who gets it ------------------------------------------------------------------------------------------------
 
-    fn message(&self, bytes: Vec<u8>, message: Message) {
-        let text = |range: &Range<usize>| std::str::from_utf8(&bytes[range.clone()]).unwrap_or("null");
+    fn message(&self, whole: String, message: Message) {
+        let text = |range: &Range<usize>| whole.get(range.clone()).unwrap_or("null");
         if let Some(method) = &message.method {
             let method = Raw::checked(text(method)).as_str();
             if method.as_deref() == Some("notifications/progress") {
                 return self.progress(message.params.as_ref().map(|params| Raw::checked(text(params))));
+            }
+            if message.id.is_some() && self.holds(whole.as_bytes()) {
+                return;
             }
             if message.id.is_some() && self.era() == Era::Modern {
                 log::at!(
@@ -542,7 +619,7 @@ impl Mux {
                 None => self.inbound.notification(name, params),
             };
             if !taken {
-                self.to_service(&bytes);
+                self.to_service(whole.as_bytes());
             }
             return;
         }
@@ -554,8 +631,11 @@ impl Mux {
         let Some(number) = id.and_then(own_id) else {
             let nameless = id.is_none_or(|id| id.is_null());
             match error {
-                Some(error) if nameless => self.stray_error(bytes, error),
-                _ if nameless => self.noise(&bytes),
+                // A line of a log may have an error too.
+                Some(error) if nameless && Raw::checked(text(&error)).get("code").is_some() => {
+                    self.stray_error(whole, error);
+                }
+                _ if nameless => self.noise(whole.as_bytes()),
                 _ => log::at!(Debug, "wire", "{}: ignored a reply to a call that is not ours", self.server),
             }
             return;
@@ -563,19 +643,30 @@ impl Mux {
         let reply = match (result, error) {
             (Some(_), Some(_)) => Err(self.protocol("sent a reply with both a result and an error")),
             (None, None) => Err(self.protocol("sent a reply with neither a result nor an error")),
-            (Some(body), None) => Ok(Reply { bytes, body, is_error: false }),
-            (None, Some(body)) => Ok(Reply { bytes, body, is_error: true }),
+            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false }),
+            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true }),
         };
         self.answer(number, reply);
     }
 
+    /// A modern server must not be answered, a legacy one must: before `initialize` is sent or the era is known, a request
+    /// waits. The requests of a server that turns out to be modern are never looked at again.
+    fn holds(&self, bytes: &[u8]) -> bool {
+        let mut state = self.state.lock();
+        let open = self.era() == Era::Unknown && !state.offered;
+        if open && state.held.len() < HELD {
+            state.held.push(bytes.to_vec());
+        }
+        open
+    }
+
     fn answer(&self, id: u64, reply: Result<Reply, Failure>) {
-        let call = self.state.lock().pending.remove(&id);
+        let call = self.state.lock().take_asked(id);
         match call {
             Some(call) => {
                 let _ = call.answer.send(reply);
             }
-            // Late, after a time-out or a cancel, or never ours.
+            // Late, after a time-out or a cancel, or never asked.
             None => log::at!(Debug, "wire", "{}: ignored a reply to no open call (id {id})", self.server),
         }
     }
@@ -585,7 +676,7 @@ impl Mux {
         let Some(id) = params.get("progressToken").and_then(own_id) else { return };
         let listener = {
             let mut state = self.state.lock();
-            let Some(call) = state.pending.get_mut(&id) else { return };
+            let Some(call) = state.pending.get_mut(&id).filter(|call| call.written) else { return };
             call.quiet_since = Instant::now();
             call.progress.clone()
         };
@@ -597,34 +688,48 @@ impl Mux {
     fn to_service(&self, bytes: &[u8]) {
         match serde_json::from_slice::<ServerJsonRpcMessage>(bytes) {
             Ok(message) => {
-                if let Some(service) = &self.state.lock().service {
-                    let _ = service.send(message);
+                let mut state = self.state.lock();
+                if let Some(service) = &state.service
+                    && service.send(message).is_ok()
+                {
+                    state.unserved += 1;
                 }
             }
             Err(error) => {
                 log::at!(Debug, "wire", "{}: ignored a message that is malformed: {error}", self.server);
+                self.refuse(bytes);
             }
         }
     }
 
-    fn stray_error(&self, bytes: Vec<u8>, body: Range<usize>) {
+    /// A request that makes no sense still waits for its response.
+    fn refuse(&self, bytes: &[u8]) {
+        let message = Raw::checked(std::str::from_utf8(bytes).unwrap_or("{}"));
+        if let Some(id) = message.get("id").filter(|id| matches!(id.kind(), Kind::String | Kind::Number)) {
+            let error = r#""error":{"code":-32602,"message":"the request is malformed"}"#;
+            self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{},{error}}}", id.text()).into_bytes());
+        }
+    }
+
+    fn stray_error(&self, message: String, body: Range<usize>) {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
-        if let Some(call) = probe.and_then(|id| state.pending.remove(&id)) {
-            let _ = call.answer.send(Ok(Reply { bytes, body, is_error: true }));
+        if let Some(call) = probe.and_then(|id| state.take_asked(id)) {
+            let _ = call.answer.send(Ok(Reply { message, body, is_error: true }));
         } else {
-            state.stray_error = Some(excerpt(&bytes[body], &self.secrets));
+            let said = message.get(body).unwrap_or("null");
+            state.stray_error = Some(excerpt(said.as_bytes(), &self.secrets));
         }
     }
 
     fn broken(&self, bytes: &[u8], status: Status, why: &str) {
         let head = broken::head(bytes);
         let mut state = self.state.lock();
-        let id = head.id.or_else(|| match state.pending.len() {
-            1 => state.pending.keys().next().copied(),
-            _ => None,
+        let id = head.id.or_else(|| {
+            let mut asked = state.pending.iter().filter(|(_, call)| call.written).map(|(id, _)| *id);
+            asked.next().filter(|_| asked.next().is_none())
         });
-        let call = id.and_then(|id| state.pending.remove(&id));
+        let call = id.and_then(|id| state.take_asked(id));
         drop(state);
         log::at!(Warn, "wire", "{}: {why}", self.server);
         if let Some(call) = call {
@@ -663,7 +768,7 @@ impl Mux {
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\
              \"reason\":\"{reason}\"{meta}}}}}"
         );
-        state.outbox.push_back(Out { id: None, bytes: message.into_bytes() });
+        state.outbox.push_back(Out { id: None, bytes: message.into_bytes(), is_answer: false });
         self.to_write.notify_one();
     }
 
@@ -676,6 +781,11 @@ impl Mux {
 }
 
 impl State {
+    /// Takes out a call that the server ends. It cannot answer what was not written to it: that is a guess at an id.
+    fn take_asked(&mut self, id: u64) -> Option<Pending> {
+        if self.pending.get(&id)?.written { self.pending.remove(&id) } else { None }
+    }
+
     /// What else a message about silence should say.
     fn hint(&self) -> String {
         let mut hint = String::new();

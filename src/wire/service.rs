@@ -45,7 +45,11 @@ impl Transport<RoleClient> for Seat {
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        self.messages.recv().await
+        let message = self.messages.recv().await;
+        if message.is_some() {
+            self.mux.served();
+        }
+        message
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {

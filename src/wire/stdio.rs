@@ -15,13 +15,18 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Secrets;
 use crate::log;
+use crate::memory;
 use crate::outcome::{Failure, Status};
 use crate::process::{self, Exit, PipeEnd, Process, Spec};
 use crate::wire::broken;
 use crate::wire::mux::Mux;
 
-/// What one read asks for, and what one write holds at most, unless a single message is larger.
+/// What one write holds at most, unless a single message is larger. A pipe holds no more.
 const CHUNK: usize = 64 * 1024;
+/// What the pipe of a server that sends large messages is widened to: a user may have a few hundred of these.
+const WIDE: usize = 4 * CHUNK;
+/// A message that is larger than this gets all the room it may need.
+const LARGE: usize = 32 * CHUNK;
 /// After so many reads without a pause the other tasks get a turn.
 const READS_A_TURN: usize = 16;
 /// How long the two signs of an end (end-of-file, exit) may lie apart before the first one counts alone.
@@ -184,32 +189,40 @@ async fn write(mux: &Mux, stdin: AsyncFd<PipeEnd>) -> Failure {
 
 /// Reads lines until end-of-file.
 async fn read(mux: &Mux, stdout: AsyncFd<PipeEnd>) {
-    let mut lines = Lines { buffer: Vec::new(), searched: 0, skipping: false };
-    each_read(&stdout, CHUNK, |pipe| {
-        let count = pipe.read_behind(&mut lines.buffer, CHUNK)?;
+    let mut lines = Lines::default();
+    let mut widened = false;
+    let read_once = |pipe: &PipeEnd| {
+        let most = lines.room(mux.limit);
+        if most > WIDE && !std::mem::replace(&mut widened, true) {
+            pipe.widen(WIDE);
+        }
+        let count = pipe.read_behind(&mut lines.buffer, most)?;
         lines.split(mux);
-        Ok(count)
-    })
-    .await;
-    // A last message without its line break.
-    if !lines.skipping && !lines.buffer.is_empty() {
-        mux.deliver(std::mem::take(&mut lines.buffer));
-    }
+        Ok(Count { count, most })
+    };
+    each_read(&stdout, Some(mux), read_once).await;
+    lines.finish(mux);
 }
 
-/// Calls `read_once`, which asks for `most` bytes, whenever there is something to read, until the end of the pipe.
+/// What a read gave, and what it asked for.
+struct Count {
+    count: usize,
+    most: usize,
+}
+
+/// Calls `read_once` whenever there is something to read, and room for it in the mux, until the end of the pipe.
 async fn each_read(
     pipe: &AsyncFd<PipeEnd>,
-    most: usize,
-    mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<usize>,
+    mux: Option<&Mux>,
+    mut read_once: impl FnMut(&PipeEnd) -> std::io::Result<Count>,
 ) {
     let mut reads = 0;
     // Waiting cannot fail while the runtime lives.
     while let Ok(mut ready) = pipe.readable().await {
         match read_once(pipe.get_ref()) {
-            Ok(0) => return,
+            Ok(Count { count: 0, .. }) => return,
             // A short read has emptied the pipe: the next one would only say so.
-            Ok(count) if count < most => ready.clear_ready(),
+            Ok(Count { count, most }) if count < most => ready.clear_ready(),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => ready.clear_ready(),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -219,11 +232,15 @@ async fn each_read(
         if reads % READS_A_TURN == 0 {
             tokio::task::yield_now().await;
         }
+        if let Some(mux) = mux {
+            mux.room().await;
+        }
     }
 }
 
 /// Splits what was read into lines. Holds at most one unfinished line, up to the limit.
-struct Lines {
+#[derive(Debug, Default)]
+pub struct Lines {
     buffer: Vec<u8>,
     /// So much of the buffer holds no line break.
     searched: usize,
@@ -232,6 +249,40 @@ struct Lines {
 }
 
 impl Lines {
+    /// Takes what was read, and delivers the lines that are complete with it.
+    pub fn feed(&mut self, bytes: &[u8], mux: &Mux) {
+        self.buffer.extend_from_slice(bytes);
+        self.split(mux);
+    }
+
+    /// The end: delivers a last message without its line break.
+    pub fn finish(&mut self, mux: &Mux) {
+        if !self.skipping && !self.buffer.is_empty() {
+            mux.deliver_rest(std::mem::take(&mut self.buffer));
+        }
+    }
+
+    /// How many bytes are held back until their line is complete.
+    pub fn held(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Makes room for the next read, and says how much to ask for: a little more than the pipe holds, so that a read
+    /// that emptied it is a short one.
+    fn room(&mut self, limit: usize) -> usize {
+        let held = self.buffer.len();
+        if held < CHUNK {
+            return CHUNK + 1;
+        }
+        // Room costs nothing until it is written to, moving a large message does. If so much is not to be had, it grows
+        // as it must.
+        let most = WIDE + 1;
+        if held >= LARGE && self.buffer.capacity() - held < most {
+            memory::reserve(&mut self.buffer, limit.saturating_sub(held) + most);
+        }
+        most
+    }
+
     fn split(&mut self, mux: &Mux) {
         let mut start = 0;
         while let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
@@ -244,13 +295,17 @@ impl Lines {
             let length = end - start;
             if length > mux.limit {
                 mux.over_limit(&self.buffer[start..start + length.min(broken::HEAD)]);
-            } else if start == 0 && end + 1 == self.buffer.len() && length > self.buffer.capacity() / 2 {
-                // A large message that fills the buffer moves on without a copy.
-                let mut line = std::mem::take(&mut self.buffer);
+            } else if start == 0 && length >= CHUNK {
+                // A large message moves on without a copy.
+                let rest = self.buffer.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.buffer, rest);
                 line.truncate(end);
+                if line.capacity() > LARGE {
+                    line.shrink_to_fit();
+                }
                 self.searched = 0;
                 mux.deliver(line);
-                return;
+                continue;
             } else {
                 mux.deliver(self.buffer[start..end].to_vec());
             }
@@ -289,15 +344,19 @@ impl Stderr {
     }
 
     fn text(&self) -> String {
-        let tail = self.tail.lock();
-        let mut kept = &tail[tail.len().saturating_sub(TAIL)..];
-        if kept.len() < tail.len() {
-            // Begin with a whole line.
-            if let Some(at) = memchr::memchr(b'\n', kept) {
-                kept = &kept[at + 1..];
-            }
+        // Masked before it is cut, so that no part of a secret is left at the edge.
+        let all = self.secrets.mask(&String::from_utf8_lossy(&self.tail.lock())).into_owned();
+        let all = all.trim_end();
+        let mut start = all.len().saturating_sub(TAIL);
+        while !all.is_char_boundary(start) {
+            start += 1;
         }
-        self.secrets.mask(String::from_utf8_lossy(kept).trim_end()).into_owned()
+        let kept = &all[start..];
+        match kept.find('\n') {
+            // Begin with a whole line.
+            Some(at) if start > 0 => kept[at + 1..].to_owned(),
+            _ => kept.to_owned(),
+        }
     }
 
     fn log_line(&self, line: &[u8]) {
@@ -314,7 +373,7 @@ impl Stderr {
 /// Reads a server's standard error to its end, whatever it holds: a full pipe would stop the server.
 async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
     let mut buffer: Vec<u8> = Vec::new();
-    each_read(&pipe, TAIL, |pipe| {
+    let read_once = |pipe: &PipeEnd| {
         let count = pipe.read_behind(&mut buffer, TAIL)?;
         stderr.keep(&buffer[buffer.len() - count..]);
         let mut start = 0;
@@ -327,8 +386,8 @@ async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
             start = buffer.len();
         }
         buffer.drain(..start);
-        Ok(count)
-    })
-    .await;
+        Ok(Count { count, most: TAIL })
+    };
+    each_read(&pipe, None, read_once).await;
     stderr.log_line(&buffer);
 }

@@ -126,6 +126,14 @@ pub const TABLE: &[Behaviour] = &[
         Turn::Result(json!({"resultType": "input_required", "requestState": STATE}))
     }),
     modern(
+        "input-required-forever-slow",
+        "odd wants to be asked again with its state, after --delay (100) ms, for ever",
+        |server, _| {
+            pause(server.number("delay", 100));
+            Turn::Result(json!({"resultType": "input_required", "requestState": STATE}))
+        },
+    ),
+    modern(
         "input-required-once",
         "odd asks by elicitation, checks its state, and gives the answers as text",
         |_, message| answered(message, |_| input_required(json!({"q": form()}))),
@@ -166,6 +174,35 @@ pub const TABLE: &[Behaviour] = &[
         ask(server, message, "elicitation/create", json!([]))
     }),
     asks("asks-ping", "odd pings, and gives the answer", |server, message| ask(server, message, "ping", json!({}))),
+    call("ping-flood", "odd makes it send pings for ever, and read nothing", |_, _| {
+        let pings: String =
+            (0..1000).map(|n| format!("{{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"ping\"}}\n")).collect();
+        loop {
+            crate::server::raw(pings.as_bytes());
+        }
+    }),
+    Behaviour {
+        at: "",
+        capabilities: r#"{"tools":{},"resources":{"subscribe":true},"prompts":{},"completions":{}}"#,
+        ..call(
+            "answers-requests",
+            "answers prompts/get, completion/complete, odd/error and odd/silent, oddly",
+            |_, message| {
+                let id = &message.id;
+                let raw = |rest: &str| Turn::Raw(format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}}}"#).into_bytes());
+                match message.method.as_str() {
+                    "prompts/get" => raw(r#""result":{ "messages": [ {"role":"user"}, 1E400, 1.50 ] }"#),
+                    "completion/complete" => Turn::Result(json!({"completion": {"values": ["one", "two"]}})),
+                    "resources/subscribe" => Turn::Result(json!({})),
+                    "odd/error" => {
+                        raw(r#""error":{ "code": -32042.0, "message": "odd enough", "data": { "n": 1.50, "n": 2 } }"#)
+                    }
+                    "odd/silent" => Turn::Handled,
+                    _ => Turn::Ordinary,
+                }
+            },
+        )
+    },
     call("server-request-modern", "odd sends requests, which 2026-07-28 has none of, and is answered", |_, _| {
         line(&json!({"jsonrpc": "2.0", "id": "q1", "method": "ping"}));
         line(&json!({"jsonrpc": "2.0", "id": "q2", "method": "roots/list"}));

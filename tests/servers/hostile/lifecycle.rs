@@ -52,6 +52,18 @@ pub const TABLE: &[Behaviour] = &[
         ..PLAIN
     },
     Behaviour {
+        name: "exit-on-probe-late",
+        about: "reads nothing for --delay (2000) ms, then ends when its first request is not initialize",
+        era: "legacy",
+        at: "server/discover",
+        start: |server| pause(server.number("delay", 2_000)),
+        on: |_, _| {
+            eprintln!("expected initialize");
+            exit(1)
+        },
+        ..PLAIN
+    },
+    Behaviour {
         name: "exit-on-first-message",
         about: "ends when it is spoken to, in either era",
         at: "handshake",
@@ -67,6 +79,17 @@ pub const TABLE: &[Behaviour] = &[
         era: "legacy",
         at: "server/discover",
         on: |_, _| Turn::Handled,
+        ..PLAIN
+    },
+    Behaviour {
+        name: "silent-then-init-error",
+        about: "does not answer server/discover, and refuses initialize",
+        era: "legacy",
+        at: "handshake",
+        on: |_, message| match message.method.as_str() {
+            "initialize" => Turn::Error(json!({"code": -32603, "message": "no licence found"})),
+            _ => Turn::Handled,
+        },
         ..PLAIN
     },
     Behaviour {

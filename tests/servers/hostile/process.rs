@@ -46,6 +46,20 @@ pub const TABLE: &[Behaviour] = &[
         ..PLAIN
     },
     Behaviour {
+        name: "crash-once-with-resources",
+        about: "the first request of the method --at ends the process, later ones do not (--state FILE remembers)",
+        capabilities: r#"{"tools":{},"resources":{}}"#,
+        on: |server, _| if first_time(server) { crash() } else { Turn::Ordinary },
+        ..PLAIN
+    },
+    Behaviour {
+        name: "never-answers-or-crashes",
+        about: "odd is never answered, crash ends the process",
+        tools: &["odd", "crash"],
+        on: |_, message| if message.tool == "crash" { crash() } else { Turn::Handled },
+        ..PLAIN
+    },
+    Behaviour {
         name: "starts-once",
         about: "odd ends the process, which then does not start again (--state FILE remembers)",
         start: |server| {
@@ -91,6 +105,15 @@ pub const TABLE: &[Behaviour] = &[
         about: "--bytes (64 MiB) on stderr without a line break, and no UTF-8, before the first answer",
         at: "handshake",
         on: |server, _| stderr_flood(server, &[0xff; 64]),
+        ..PLAIN
+    },
+    Behaviour {
+        name: "stderr-flood-then-exit",
+        about: "--bytes (64 MiB) on stderr, then it ends with status 1",
+        start: |server| {
+            stderr_flood(server, b"a line of the log that goes on and on, 64 bytes with its break.\n");
+            exit(1)
+        },
         ..PLAIN
     },
     Behaviour { name: "ignores-eof", about: "stays when its stdin ends", end: |_| hang(), ..PLAIN },
@@ -161,8 +184,13 @@ pub const TABLE: &[Behaviour] = &[
     },
     Behaviour {
         name: "wrapper-ends-first",
-        about: "was started by a shell that is gone, and stays when its stdin ends",
+        about: "was started by a shell that is gone, and stays when its stdin ends (its pid goes to --state FILE)",
         shell: "exec 3<&0; \"$0\" \"$@\" <&3 3<&- & exit 0",
+        start: |server| {
+            if server.option("state").is_some() {
+                add_pid(server);
+            }
+        },
         end: |_| hang(),
         ..PLAIN
     },
@@ -195,11 +223,7 @@ pub const TABLE: &[Behaviour] = &[
         name: "starts-counted",
         about: "adds a line with its pid to --state FILE at each start; odd gives the file, crash ends the process",
         tools: &["odd", "crash"],
-        start: |server| {
-            let file = state(server);
-            let started = fs::read_to_string(&file).unwrap_or_default() + &format!("{}\n", std::process::id());
-            fs::write(&file, started).unwrap_or_else(|error| fail(&format!("--state {file}: {error}")));
-        },
+        start: add_pid,
         on: |server, message| match message.tool.as_str() {
             "crash" => crash(),
             _ => Turn::Result(text(&fs::read_to_string(state(server)).unwrap_or_default())),
@@ -215,6 +239,12 @@ fn crash() -> ! {
 
 fn state(server: &Server) -> String {
     server.option("state").unwrap_or_else(|| fail("this behaviour needs --state FILE")).to_owned()
+}
+
+fn add_pid(server: &mut Server) {
+    let file = state(server);
+    let started = fs::read_to_string(&file).unwrap_or_default() + &format!("{}\n", std::process::id());
+    fs::write(&file, started).unwrap_or_else(|error| fail(&format!("--state {file}: {error}")));
 }
 
 /// Whether the state file was not there; it is, from then on.

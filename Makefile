@@ -1,0 +1,43 @@
+# `make demo` shows the library at work, `make test` tests it. The rest: see each target.
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+PREFIX ?= /usr/local
+CARGO ?= cargo
+export CC ?= cc
+export CXX ?= c++
+
+.PHONY: library header third-party demo test bench install clean
+
+# The shared library as it is shipped: $(TARGET)/dist/libtoolnexus.so. Only with one crate type does cargo keep fat LTO.
+library:
+	$(CARGO) rustc --locked --profile dist --lib --crate-type cdylib
+	ln -sf libtoolnexus.so $(TARGET)/dist/libtoolnexus.so.0
+
+# Writes include/toolnexus.h from src/ffi.
+header:
+	TOOLNEXUS_WRITE_HEADER=1 $(CARGO) test --locked --test header
+
+# Writes THIRD-PARTY from Cargo.lock.
+third-party:
+	tools/third-party >THIRD-PARTY.new
+	mv THIRD-PARTY.new THIRD-PARTY
+
+# Lists and reads a server's resources from C. Needs no Node: the server is a small Rust program.
+demo: library
+	$(CARGO) build --locked --example tiny-server
+	tools/demo
+
+# Everything that can be tested here. CI=true: an absent toolchain is a failure.
+test: library
+	tools/test
+
+bench: library
+	tools/bench
+
+# Installs to $(DESTDIR)$(PREFIX): both libraries, the header, the pkg-config file and the licences.
+install: library
+	$(CARGO) rustc --locked --profile dist --lib --crate-type staticlib
+	tools/install "$(DESTDIR)" "$(PREFIX)"
+
+clean:
+	$(CARGO) clean

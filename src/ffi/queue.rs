@@ -185,7 +185,10 @@ fn taken(queue: &Queue, most: Most, timeout_ms: i32) -> Result<Vec<Event>, Failu
         return Err(runtime::reentrant());
     }
     if queue.has_callback() {
-        return Err(Failure::new(Status::Argument, "the queue hands its events to a callback: there is nothing to take"));
+        return Err(Failure::new(
+            Status::Argument,
+            "the queue hands its events to a callback: there is nothing to take",
+        ));
     }
     // Negative: for ever.
     let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);

@@ -43,7 +43,7 @@ impl Ask<'_> {
 pub async fn drive(
     server: &Arc<Server>,
     session: &Arc<Session>,
-    ask: Ask<'_>,
+    ask: &Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
     let until = Instant::now() + limits.deadline;
@@ -70,12 +70,13 @@ pub async fn drive(
             }
             Some("input_required") => {
                 let left = until.saturating_duration_since(Instant::now());
-                let answers = answers(server, session, ask, reply.raw());
+                // In boxes, here and below: the plain call, of which there may be thousands, does without their room.
+                let answers = Box::pin(answers(server, session, *ask, reply.raw()));
                 more = tokio::time::timeout(left, answers).await.map_err(|_| no_time(limits.deadline))??;
             }
             Some("task") if server.shared.tasks(session) => {
                 let left = until.saturating_duration_since(Instant::now());
-                let task = task(server, session, ask, reply);
+                let task = Box::pin(task(server, session, *ask, reply));
                 return tokio::time::timeout(left, task).await.map_err(|_| no_time(limits.deadline))?;
             }
             _ => return Ok(reply),

@@ -553,9 +553,11 @@ impl Server {
     pub async fn request(self: &Arc<Self>, ask: Ask<'_>, limits: &Limits) -> Result<Reply, Failure> {
         let session = match self.live() {
             Some(session) => session,
-            None => limits.bound("the start of the server", self.session()).await??,
+            None => Box::pin(limits.bound("the start of the server", self.session())).await??,
         };
-        let reply = limits.cancellable("the call", input::drive(self, &session, ask, limits)).await;
+        // Pinned here: what is handed on by value has its room at every level.
+        let driven = std::pin::pin!(input::drive(self, &session, &ask, limits));
+        let reply = limits.cancellable("the call", driven).await;
         reply.and_then(|reply| reply).map_err(|failure| failure.of(&self.name).at(Phase::Call))
     }
 
@@ -630,14 +632,7 @@ impl State {
 
 impl Session {
     /// One request, as it is.
-    pub async fn request(
-        &self,
-        server: &Server,
-        method: &str,
-        members: &str,
-        meta: &str,
-        limits: &Limits,
-    ) -> Result<Reply, Failure> {
+    pub fn request(&self, server: &Server, method: &str, members: &str, meta: &str, limits: &Limits) -> mux::Call {
         let request = Request {
             method,
             members,
@@ -648,7 +643,7 @@ impl Session {
             deadline: limits.deadline,
             kind: RequestKind::Normal,
         };
-        self.mux.request(request).await
+        self.mux.request(request)
     }
 }
 

@@ -1,9 +1,9 @@
 /* Queues that call: in order, on a thread of their own, and told of their end once, however it comes; what the callback may do
  * and what it may not; and that one which blocks keeps nobody waiting but its own queue. */
 
-#include <sys/syscall.h>
-
 #include "queue.h"
+
+#include <sys/syscall.h>
 
 /* What a callback has to work with. */
 typedef struct {

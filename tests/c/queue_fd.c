@@ -1,10 +1,10 @@
 /* The socket of a queue: what kind it is, when it gets a byte, when it ends, and that it works in a loop. */
 
+#include "queue.h"
+
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-
-#include "queue.h"
 
 static bool readable(int fd, int ms) {
     struct pollfd polled = {.fd = fd, .events = POLLIN};

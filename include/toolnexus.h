@@ -67,6 +67,11 @@ typedef struct tn_result tn_result;
 typedef struct tn_tool tn_tool;
 
 /**
+ * Many sources of tools as one.
+ */
+typedef struct tn_toolkit tn_toolkit;
+
+/**
  * A list of tools: a snapshot that never changes.
  */
 typedef struct tn_tools tn_tools;
@@ -374,6 +379,26 @@ const char *tn_result_json(const struct tn_result *result,
  * Any thread. Never blocks.
  */
 struct tn_mcp *tn_result_take_mcp(struct tn_result *result);
+
+/**
+ * Takes the toolkit that a tn_toolkit_create made. It is given once; the result's other contents stay.
+ *
+ * @param result  the result of tn_toolkit_create
+ * @return        a new reference: give it back with tn_free. NULL the second time, and if the result holds none
+ *
+ * Any thread. Never blocks.
+ */
+struct tn_toolkit *tn_result_take_toolkit(struct tn_result *result);
+
+/**
+ * Takes the tool that a tn_tool_create made. It is given once; the result's other contents stay.
+ *
+ * @param result  the result of tn_tool_create
+ * @return        a new reference: give it back with tn_free. NULL the second time, and if the result holds none
+ *
+ * Any thread. Never blocks.
+ */
+struct tn_tool *tn_result_take_tool(struct tn_result *result);
 
 /**
  * Makes a context: time-outs and a way to cancel, for any number of calls, one after the other or at once.
@@ -726,6 +751,27 @@ struct tn_tool *tn_tools_find(const struct tn_tools *tools,
 const char *tn_tools_json(const struct tn_tools *tools, size_t *len);
 
 /**
+ * The tools in the form of a provider of models:
+ *
+ *     openai      [{"type":"function","function":{"name":"…","description":"…","parameters":{…}}}]
+ *     anthropic   [{"name":"…","description":"…","input_schema":{…}}]
+ *     gemini      [{"functionDeclarations":[{"name":"…","description":"…","parameters":{…}}]}]
+ *
+ * The schemas are those of tn_tool_json, byte for byte.
+ *
+ * @param tools     a list
+ * @param provider  "openai", "anthropic" or "gemini"
+ * @return          a result, yours to free, whose document is the array: TN_E_ARGUMENT (NULL, or no such provider),
+ *                  TN_E_UTF8, TN_E_HANDLE
+ *
+ * Any thread. Never blocks.
+ *
+ * # Safety
+ * `provider` is NULL or ends with a NUL.
+ */
+struct tn_result *tn_tools_schema(const struct tn_tools *tools, const char *provider);
+
+/**
  * The name under which the tool is exposed: for servers' tools server_tool, at most 64 of A-Z a-z 0-9 _ and -.
  *
  * @param tool  a tool
@@ -797,6 +843,204 @@ tn_status tn_tool_execute_submit(const struct tn_tool *tool,
                                  struct tn_context *context,
                                  struct tn_queue *queue,
                                  uint64_t id);
+
+/**
+ * Makes a tool that the host runs. Use it as any other: execute it, register it in a toolkit.
+ *
+ *     {"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object","properties":{…}},
+ *      "hints":{"readOnly":true}}
+ *
+ * `name` is 1 to 64 of A-Z a-z 0-9 _ and -; the rest may be left out. `hints` are readOnly, destructive, idempotent and openWorld,
+ * true or false. In tn_tool_json the tool's `source` is `native`.
+ *
+ * Each call arrives in `calls` as TN_EVENT_CALL with the document {"id":9,"tool":"add","arguments":{…}}, and waits for
+ * tn_answer(9, …) with {"output":"3"}, and optionally `isError` (true or false), `metadata` (an object) and `parts` (a list of
+ * objects with `data` or `url`). That is the call's result. An answer that does not fit is refused and leaves the call open.
+ *
+ * A call that is not answered ends with TN_E_TIMEOUT when the context's time-out (300 s if it has none) or deadline has
+ * passed, with TN_E_CANCELLED, or with TN_E_CLOSED when `calls` is closed or freed; then TN_EVENT_CANCEL with its id says that
+ * it is no longer wanted. Serve `calls` from a thread that does not itself wait in such a call.
+ *
+ * @param spec   what the tool is, a JSON object
+ * @param calls  where its calls arrive; the reference stays yours to free, and freeing it ends the calls
+ * @return       a result, yours to free, whose document is that of tn_tool_json; take the tool with tn_result_take_tool.
+ *               TN_E_ARGUMENT (NULL, or a key that is unknown, missing or wrong: the message names it), TN_E_UTF8, TN_E_JSON,
+ *               TN_E_HANDLE
+ *
+ * Any thread. Never blocks.
+ *
+ * # Safety
+ * `spec` is NULL or ends with a NUL.
+ */
+struct tn_result *tn_tool_create(const char *spec,
+                                 struct tn_queue *calls);
+
+/**
+ * Makes a toolkit: the tools of an mcp.json, and beside them what is registered later. BLOCKS until every server is
+ * connected or has failed; without a config it waits for nothing.
+ *
+ * Options, a JSON object:
+ *
+ *     {"mcpConfig":{"mcpServers":{…}},"mcpOptions":{…},"builtins":false,"disableTools":["files_write"]}
+ *
+ * `mcpConfig` is the config, as an object, as text or as a path; `mcpOptions` what tn_mcp_load takes as options. `disableTools`
+ * names tools that the toolkit has not, whoever brings them. There are no built-in tools, so `builtins` can only be false.
+ *
+ * The document is that of tn_mcp_load; without a config {"servers":{},"warnings":[]}. Take the toolkit with
+ * tn_result_take_toolkit; freeing a result that still holds it closes its source.
+ *
+ *     tn_result *made = tn_toolkit_create("{\"mcpConfig\":\"mcp.json\"}", NULL, NULL);
+ *     tn_toolkit *toolkit = tn_result_take_toolkit(made);
+ *
+ * @param options  the options, or NULL for a toolkit without servers. An unknown key is TN_E_ARGUMENT
+ * @param events   as for tn_mcp_load
+ * @param context  as for tn_mcp_load
+ * @return         a result, yours to free; it fails as tn_mcp_load does
+ *
+ * Any thread, but no callback of the library.
+ *
+ * # Safety
+ * `options` is NULL or ends with a NUL.
+ */
+struct tn_result *tn_toolkit_create(const char *options,
+                                    struct tn_queue *events,
+                                    struct tn_context *context);
+
+/**
+ * tn_toolkit_create without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+ *
+ * @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED
+ *
+ * Any thread. Never blocks, but for reading the config.
+ *
+ * # Safety
+ * `options` is NULL or ends with a NUL.
+ */
+tn_status tn_toolkit_create_submit(const char *options,
+                                   struct tn_queue *events,
+                                   struct tn_context *context,
+                                   struct tn_queue *queue,
+                                   uint64_t id);
+
+/**
+ * Adds a tool: one of the host's (tn_tool_create), a resource tool, or one of another source.
+ *
+ * A name that is taken stays with the tool that has it. That is no failure: the document says what became of it.
+ *
+ *     {"registered":true,"warnings":[]}
+ *     {"registered":false,"warnings":["tool \"add\" is not registered: a tool of this name was registered before"]}
+ *
+ * A server that later lists a tool under the name of a registered one does not get it: its tool is hidden, which the log
+ * says once, as a warning.
+ *
+ * @param toolkit  a toolkit
+ * @param tool     a tool; its reference stays yours to free
+ * @return         a result, yours to free: TN_E_ARGUMENT (NULL), TN_E_HANDLE, TN_E_CLOSED
+ *
+ * Any thread. Never blocks.
+ */
+struct tn_result *tn_toolkit_register(struct tn_toolkit *toolkit,
+                                      const struct tn_tool *tool);
+
+/**
+ * The tools as of now: those of the servers, in the order of the config and as listed, then the registered ones in the order
+ * of their registration. After the close, the last list.
+ *
+ * @param toolkit  a toolkit
+ * @return         a new reference: give it back with tn_free. It does not keep the toolkit's source open. NULL if toolkit is
+ *                 not good
+ *
+ * Any thread. Never blocks.
+ */
+struct tn_tools *tn_toolkit_tools(const struct tn_toolkit *toolkit);
+
+/**
+ * The tool of a name, as of now.
+ *
+ * @param toolkit  a toolkit
+ * @param name     an exposed name
+ * @return         a new reference: give it back with tn_free. NULL if there is none, and if an argument is not good
+ *
+ * Any thread. Never blocks.
+ *
+ * # Safety
+ * `name` is NULL or ends with a NUL.
+ */
+struct tn_tool *tn_toolkit_get(const struct tn_toolkit *toolkit, const char *name);
+
+/**
+ * The source that the toolkit was created with, for tn_mcp_status, tn_resource_tools and the like.
+ *
+ * @param toolkit  a toolkit
+ * @return         a new reference: give it back with tn_free. While you have it the source stays open, also when the toolkit
+ *                 was freed. NULL if the toolkit has no config, and if toolkit is not good
+ *
+ * Any thread. Never blocks.
+ */
+struct tn_mcp *tn_toolkit_mcp(const struct tn_toolkit *toolkit);
+
+/**
+ * Calls the tool of a name, as tn_tool_execute does. BLOCKS. What a model made up, a name or arguments, is a result that it
+ * can read.
+ *
+ * @param toolkit    a toolkit
+ * @param name       an exposed name; there is none: TN_E_NOT_FOUND, and the output is `Unknown tool: <name>`
+ * @param arguments  as for tn_tool_execute
+ * @param context    as for tn_tool_execute
+ * @return           a result, yours to free; as for tn_tool_execute, and TN_E_NOT_FOUND; after the close TN_E_CLOSED
+ *
+ * Any thread, but no callback of the library.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+struct tn_result *tn_toolkit_execute(struct tn_toolkit *toolkit,
+                                     const char *name,
+                                     const char *arguments,
+                                     struct tn_context *context);
+
+/**
+ * tn_toolkit_execute without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+ *
+ * @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED
+ *
+ * Any thread. Never blocks.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+tn_status tn_toolkit_execute_submit(struct tn_toolkit *toolkit,
+                                    const char *name,
+                                    const char *arguments,
+                                    struct tn_context *context,
+                                    struct tn_queue *queue,
+                                    uint64_t id);
+
+/**
+ * Closes a toolkit and its source, as tn_mcp_close does. Calls under way end with TN_E_CLOSED, also those of host tools;
+ * later ones are results with that status. Tools that the host has registered stay good where they come from. BLOCKS until
+ * nothing of the source runs. Closing again waits for the same end.
+ *
+ * @param toolkit  a toolkit; its reference stays yours to free
+ * @param context  its deadline and its cancel end the waiting, not the closing; or NULL
+ * @return         a result, yours to free: TN_E_ARGUMENT (NULL), TN_E_HANDLE, TN_E_CANCELLED, TN_E_TIMEOUT, TN_E_REENTRANT
+ *
+ * Any thread, but no callback of the library.
+ */
+struct tn_result *tn_toolkit_close(struct tn_toolkit *toolkit,
+                                   struct tn_context *context);
+
+/**
+ * tn_toolkit_close without blocking: its result arrives in `queue` as TN_EVENT_DONE with `id`.
+ *
+ * @return  TN_OK, or what is wrong with `queue`: TN_E_ARGUMENT, TN_E_HANDLE, TN_E_CLOSED, TN_E_FORKED
+ *
+ * Any thread. Never blocks.
+ */
+tn_status tn_toolkit_close_submit(struct tn_toolkit *toolkit,
+                                  struct tn_context *context,
+                                  struct tn_queue *queue,
+                                  uint64_t id);
 
 /**
  * Makes a queue to read: with tn_queue_take or tn_queue_take_json, from any number of threads, or when its socket

@@ -1,13 +1,14 @@
 //! What any tool is: a name, a document for the model, and something that runs it.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::{self, Write};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
 use crate::context::Limits;
-use crate::json::{self, Kind, Raw};
-use crate::outcome::{Failure, Outcome, Status, Text};
+use crate::json::{self, Cursor, Kind, Raw};
+use crate::outcome::{Failure, Outcome, Status, Text, ToolText};
 
 /// The arguments of one call: the text of a JSON object on one line, ready for the wire.
 #[derive(Clone, Debug)]
@@ -35,6 +36,85 @@ impl Arguments {
     pub fn raw(&self) -> Raw<'_> {
         Raw::checked(&self.0)
     }
+}
+
+/// The schema of a tool that was given none that can be used.
+pub const EMPTY_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
+
+/// What is claimed about a tool. What is not said is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+impl Hints {
+    /// Appends the hints that were given, as a JSON object.
+    pub fn write(&self, out: &mut String) {
+        let all = [
+            ("readOnly", self.read_only),
+            ("destructive", self.destructive),
+            ("idempotent", self.idempotent),
+            ("openWorld", self.open_world),
+        ];
+        let mut comma = "";
+        out.push('{');
+        for (name, hint) in all {
+            if let Some(hint) = hint {
+                let _ = write!(out, r#"{comma}"{name}":{hint}"#);
+                comma = ",";
+            }
+        }
+        out.push('}');
+    }
+}
+
+/// Passes the value at the cursor, a schema of arguments. It is an object with `type` and `properties`: as it was written, or
+/// behind what it lacked. None: it is no object. Only its outermost keys are looked at.
+pub fn pass_schema<'a>(cursor: &mut Cursor<'a>) -> Option<Cow<'a, str>> {
+    if cursor.kind() != Kind::Object {
+        cursor.value();
+        return None;
+    }
+    let start = cursor.at();
+    let (mut typed, mut with_properties, mut empty) = (false, false, true);
+    cursor.open();
+    while let Some(key) = cursor.key() {
+        cursor.value();
+        typed |= key == "type";
+        with_properties |= key == "properties";
+        empty = false;
+    }
+    let own = cursor.since(start).text();
+    let added = match (typed, with_properties) {
+        (true, true) => return Some(Cow::Borrowed(own)),
+        (true, false) => r#""properties":{}"#,
+        (false, true) => r#""type":"object""#,
+        (false, false) => r#""type":"object","properties":{}"#,
+    };
+    let inside = own.strip_prefix('{').unwrap_or_default();
+    let comma = if empty { "" } else { "," };
+    Some(Cow::Owned(format!("{{{added}{comma}{inside}")))
+}
+
+/// `text` as a JSON object, for what the host's program writes. `what` names it in the message of what is wrong.
+pub fn object<'a>(what: &str, text: &'a str) -> Result<Raw<'a>, Failure> {
+    let bad = |why: String| Failure::new(Status::Json, why);
+    let raw = Raw::parse(text).map_err(|error| {
+        bad(format!("{what} is not valid JSON: {} at byte {}; expected a JSON object", error.what, error.at))
+    })?;
+    match raw.kind() {
+        Kind::Object => Ok(raw),
+        other => Err(bad(format!("{what} is {}, expected a JSON object", other.name()))),
+    }
+}
+
+/// A call that did not reach its tool, or found none, as a tool's result.
+pub fn refused(failure: Failure) -> Outcome {
+    let output = failure.message.clone();
+    ToolText { output, is_error: true, metadata: String::new(), failure: Some(failure) }.outcome()
 }
 
 /// A call under way. A failure of the tool, of its server, or of the way to it is an outcome that a model can read; `Err` is

@@ -9,7 +9,7 @@ fn the_header_is_current() {
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     let mut made = Vec::new();
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for object in ["types", "library", "result", "context", "config", "mcp", "tools", "queue"] {
+    for object in ["types", "library", "result", "context", "config", "mcp", "tools", "toolkit", "queue"] {
         builder = builder.with_src(root.join("src/ffi").join(object).with_extension("rs"));
     }
     builder.generate().unwrap().write(&mut made);

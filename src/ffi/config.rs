@@ -19,12 +19,16 @@ pub unsafe fn read(
     // SAFETY: the caller's promise.
     let (config, options) = unsafe { (text::required(config, "config")?, text::optional(options, "options")?) };
     let options = Options::parse(options, allow_secrets)?;
+    Ok((parse(config, &options)?, options))
+}
+
+/// Reads a config in the host's environment.
+pub fn parse(config: &str, options: &Options) -> Result<Config, Failure> {
     // Variables that are no UTF-8 cannot be named in a config, and a server gets none of them.
     let environment: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let config = config::parse(config, &options, &environment)?;
-    Ok((config, options))
+    config::parse(config, options, &environment)
 }
 
 /// Reads and checks a config. Starts nothing and connects to nothing.

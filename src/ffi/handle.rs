@@ -15,6 +15,7 @@ use crate::mcp::source::Source;
 use crate::outcome::{Failure, Outcome, Status};
 use crate::queue::Queue;
 use crate::tool::Tool;
+use crate::toolkit::Toolkit;
 
 const MARK: u64 = 1 << 62;
 const KIND_AT: u32 = 56;
@@ -63,6 +64,7 @@ pub enum Object {
     Mcp(Arc<Source>),
     Tools(Arc<ToolsObject>),
     Tool(Arc<Tool>),
+    Toolkit(Arc<Toolkit>),
 }
 
 /// Connects an object's type, its kind and its variant.
@@ -96,6 +98,7 @@ named! {
     Source => Mcp,
     ToolsObject => Tools,
     Tool => Tool,
+    Toolkit => Toolkit,
 }
 
 struct Slot {
@@ -219,6 +222,7 @@ pub fn live() -> Vec<(&'static str, usize)> {
             Object::Mcp(_) => Kind::Mcp,
             Object::Tools(_) => Kind::Tools,
             Object::Tool(_) => Kind::Tool,
+            Object::Toolkit(_) => Kind::Toolkit,
         };
         counts[kind as usize] += 1;
     }

@@ -349,6 +349,8 @@ pub extern "C" fn tn_mcp_close_submit(
 fn close(mcp: *mut tn_mcp, context: *mut tn_context) -> Result<Work, Failure> {
     let source = get(mcp)?;
     let limits = context::limits(context)?;
+    // The context bounds the waiting only: a cancelled one still closes.
+    source.begin_close();
     Ok(Box::pin(async move {
         limits.bound("the close", source.close()).await?;
         Ok(Outcome::document("{}".to_owned()))

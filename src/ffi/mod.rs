@@ -3,7 +3,7 @@
 //! - `handle`: references as checked names instead of addresses.
 //! - `guard`: what every export does first and last: fork, panic, the shape of the answer.
 //! - `text`: strings in and out.
-//! - [`library`], [`result`], [`context`], [`config`], [`mcp`], [`tools`]: the exports.
+//! - [`library`], [`result`], [`context`], [`config`], [`mcp`], [`tools`], [`toolkit`], [`queue`]: the exports.
 //!
 //! An export checks and converts its arguments, calls one function of the core, and wraps the outcome.
 #![allow(non_camel_case_types)]
@@ -23,5 +23,6 @@ pub mod mcp;
 pub mod queue;
 pub mod result;
 mod text;
+pub mod toolkit;
 pub mod tools;
 pub mod types;

@@ -4,11 +4,13 @@ use libc::size_t;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use crate::ffi::types::{tn_mcp, tn_result, tn_status};
+use crate::ffi::types::{tn_mcp, tn_result, tn_status, tn_tool, tn_toolkit};
 use crate::ffi::{guard, handle, text};
 use crate::mcp::source::Source;
 use crate::outcome::{Outcome, Status};
 use crate::runtime;
+use crate::tool::Tool;
+use crate::toolkit::Toolkit;
 
 const FORKED_TEXT: &std::ffi::CStr =
     c"this process was forked from one that had used toolnexus; use it in the parent, or exec first";
@@ -118,4 +120,26 @@ unsafe fn string(
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_result_take_mcp(result: *mut tn_result) -> *mut tn_mcp {
     guard::value(std::ptr::null_mut(), || Some(guard::pointer(handle::new(get(result).ok()?.take::<Source>()?))))
+}
+
+/// Takes the toolkit that a tn_toolkit_create made. It is given once; the result's other contents stay.
+///
+/// @param result  the result of tn_toolkit_create
+/// @return        a new reference: give it back with tn_free. NULL the second time, and if the result holds none
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_result_take_toolkit(result: *mut tn_result) -> *mut tn_toolkit {
+    guard::value(std::ptr::null_mut(), || Some(guard::pointer(handle::new(get(result).ok()?.take::<Toolkit>()?))))
+}
+
+/// Takes the tool that a tn_tool_create made. It is given once; the result's other contents stay.
+///
+/// @param result  the result of tn_tool_create
+/// @return        a new reference: give it back with tn_free. NULL the second time, and if the result holds none
+///
+/// Any thread. Never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn tn_result_take_tool(result: *mut tn_result) -> *mut tn_tool {
+    guard::value(std::ptr::null_mut(), || Some(guard::pointer(handle::new(get(result).ok()?.take::<Tool>()?))))
 }

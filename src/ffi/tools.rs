@@ -7,8 +7,11 @@ use std::sync::{Arc, OnceLock};
 use crate::ffi::guard::Work;
 use crate::ffi::types::{tn_context, tn_queue, tn_result, tn_status, tn_tool, tn_tools};
 use crate::ffi::{context, guard, handle, text};
-use crate::outcome::{Failure, Outcome, Text, ToolText};
-use crate::tool::{Arguments, Tool};
+use crate::hosted;
+use crate::outcome::{Failure, Outcome, Text};
+use crate::queue::Queue;
+use crate::schema::{self, Provider};
+use crate::tool::{self, Arguments, Tool};
 
 /// What a `tn_tools` names: a snapshot.
 #[derive(Debug)]
@@ -34,7 +37,8 @@ fn list(tools: *const tn_tools) -> Result<Arc<ToolsObject>, Failure> {
     handle::get::<ToolsObject>(guard::handle_of(tools), "tools")
 }
 
-fn get(tool: *const tn_tool) -> Result<Arc<Tool>, Failure> {
+/// The tool that a handle names.
+pub fn get(tool: *const tn_tool) -> Result<Arc<Tool>, Failure> {
     handle::get::<Tool>(guard::handle_of(tool), "tool")
 }
 
@@ -100,6 +104,33 @@ pub unsafe extern "C" fn tn_tools_json(tools: *const tn_tools, len: *mut size_t)
     let list = guard::value(None, || Some(list(tools).ok()));
     // SAFETY: the caller's promise. The text lives in the list, which the host's reference keeps.
     unsafe { text::out(list.as_deref().map(ToolsObject::json), len) }
+}
+
+/// The tools in the form of a provider of models:
+///
+///     openai      [{"type":"function","function":{"name":"…","description":"…","parameters":{…}}}]
+///     anthropic   [{"name":"…","description":"…","input_schema":{…}}]
+///     gemini      [{"functionDeclarations":[{"name":"…","description":"…","parameters":{…}}]}]
+///
+/// The schemas are those of tn_tool_json, byte for byte.
+///
+/// @param tools     a list
+/// @param provider  "openai", "anthropic" or "gemini"
+/// @return          a result, yours to free, whose document is the array: TN_E_ARGUMENT (NULL, or no such provider),
+///                  TN_E_UTF8, TN_E_HANDLE
+///
+/// Any thread. Never blocks.
+///
+/// # Safety
+/// `provider` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_tools_schema(tools: *const tn_tools, provider: *const c_char) -> *mut tn_result {
+    guard::result(|| {
+        let list = list(tools)?;
+        // SAFETY: the caller's promise.
+        let provider = Provider::named(unsafe { text::required(provider, "provider") }?)?;
+        Ok(Outcome::document(schema::schema(&list.tools, provider)))
+    })
 }
 
 /// The name under which the tool is exposed: for servers' tools server_tool, at most 64 of A-Z a-z 0-9 _ and -.
@@ -194,12 +225,42 @@ unsafe fn execute(tool: *const tn_tool, arguments: *const c_char, context: *mut 
     // SAFETY: the caller's promise.
     match unsafe { text::optional(arguments, "arguments") }.and_then(Arguments::parse) {
         Ok(arguments) => Ok(tool.run(arguments, limits)),
-        Err(failure) => Ok(Box::pin(std::future::ready(Ok(refused(failure))))),
+        Err(failure) => Ok(Box::pin(std::future::ready(Ok(tool::refused(failure))))),
     }
 }
 
-/// A call that did not reach its tool, as a tool's result.
-fn refused(failure: Failure) -> Outcome {
-    let output = failure.message.clone();
-    ToolText { output, is_error: true, metadata: String::new(), failure: Some(failure) }.outcome()
+/// Makes a tool that the host runs. Use it as any other: execute it, register it in a toolkit.
+///
+///     {"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object","properties":{…}},
+///      "hints":{"readOnly":true}}
+///
+/// `name` is 1 to 64 of A-Z a-z 0-9 _ and -; the rest may be left out. `hints` are readOnly, destructive, idempotent and openWorld,
+/// true or false. In tn_tool_json the tool's `source` is `native`.
+///
+/// Each call arrives in `calls` as TN_EVENT_CALL with the document {"id":9,"tool":"add","arguments":{…}}, and waits for
+/// tn_answer(9, …) with {"output":"3"}, and optionally `isError` (true or false), `metadata` (an object) and `parts` (a list of
+/// objects with `data` or `url`). That is the call's result. An answer that does not fit is refused and leaves the call open.
+///
+/// A call that is not answered ends with TN_E_TIMEOUT when the context's time-out (300 s if it has none) or deadline has
+/// passed, with TN_E_CANCELLED, or with TN_E_CLOSED when `calls` is closed or freed; then TN_EVENT_CANCEL with its id says that
+/// it is no longer wanted. Serve `calls` from a thread that does not itself wait in such a call.
+///
+/// @param spec   what the tool is, a JSON object
+/// @param calls  where its calls arrive; the reference stays yours to free, and freeing it ends the calls
+/// @return       a result, yours to free, whose document is that of tn_tool_json; take the tool with tn_result_take_tool.
+///               TN_E_ARGUMENT (NULL, or a key that is unknown, missing or wrong: the message names it), TN_E_UTF8, TN_E_JSON,
+///               TN_E_HANDLE
+///
+/// Any thread. Never blocks.
+///
+/// # Safety
+/// `spec` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_tool_create(spec: *const c_char, calls: *mut tn_queue) -> *mut tn_result {
+    guard::result(|| {
+        let calls = handle::get::<Queue>(guard::handle_of(calls), "calls")?;
+        // SAFETY: the caller's promise.
+        let tool = hosted::create(unsafe { text::required(spec, "spec") }?, calls)?;
+        Ok(Outcome::document(tool.document().as_str().to_owned()).making(Arc::new(tool)))
+    })
 }

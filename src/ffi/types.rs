@@ -58,7 +58,7 @@ pub struct tn_mcp(());
 pub struct tn_tools(());
 /// One tool.
 pub struct tn_tool(());
-/// Many sources of tools as one. This version of the library makes none.
+/// Many sources of tools as one.
 pub struct tn_toolkit(());
 
 /// A submitted call is done. `id` is the one that was given to submit, `result` the outcome.

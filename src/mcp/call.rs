@@ -122,17 +122,9 @@ fn judge(reply: &Reply) -> Result<bool, Failure> {
             format!("the server answered tools/call with {what} as result, expected an object"),
         ));
     }
-    let (mut is_error, mut result_type) = (false, None);
-    for (key, value) in result.members() {
-        match &*key {
-            "isError" => is_error = content::says_error(value),
-            "resultType" => result_type = Some(value),
-            _ => {}
-        }
-    }
-    match result_type {
+    match reply.result_type() {
         Some(kind) if kind.as_str().as_deref() != Some("complete") => Err(rpc::incomplete("tools/call", kind)),
-        _ => Ok(is_error),
+        _ => Ok(reply.says_error().is_some_and(content::says_error)),
     }
 }
 

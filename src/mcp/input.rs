@@ -7,9 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
-use crate::context::Limits;
+use crate::context::{Deadline, Limits};
 use crate::json::{self, Kind, Raw};
 use crate::mcp::rpc;
 use crate::mcp::server::{Server, Session};
@@ -46,16 +44,13 @@ pub async fn drive(
     ask: &Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
-    let until = Instant::now() + limits.deadline;
     let mut more = String::new();
     for round in 0.. {
-        let mut limits = limits.clone();
-        limits.deadline = until.saturating_duration_since(Instant::now());
         let reply = if more.is_empty() {
-            session.request(server, ask.method, ask.members, ask.meta, &limits).await?
+            session.request(server, ask.method, ask.members, ask.meta, limits).await?
         } else {
             let members = if ask.members.is_empty() { more.clone() } else { format!("{},{more}", ask.members) };
-            session.request(server, ask.method, &members, ask.meta, &limits).await?
+            session.request(server, ask.method, &members, ask.meta, limits).await?
         };
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
@@ -69,15 +64,12 @@ pub async fn drive(
                 ));
             }
             Some("input_required") => {
-                let left = until.saturating_duration_since(Instant::now());
-                // In boxes, here and below: the plain call, of which there may be thousands, does without their room.
+                // In boxes: the plain call, of which there may be thousands, does without their room.
                 let answers = Box::pin(answers(server, session, *ask, reply.raw()));
-                more = tokio::time::timeout(left, answers).await.map_err(|_| no_time(limits.deadline))??;
+                more = in_time(limits, answers).await?;
             }
             Some("task") if server.shared.tasks(session) => {
-                let left = until.saturating_duration_since(Instant::now());
-                let task = Box::pin(task(server, session, *ask, reply));
-                return tokio::time::timeout(left, task).await.map_err(|_| no_time(limits.deadline))?;
+                return in_time(limits, Box::pin(task(server, session, *ask, reply))).await;
             }
             _ => return Ok(reply),
         }
@@ -85,8 +77,11 @@ pub async fn drive(
     unreachable!("the rounds are bounded inside the loop")
 }
 
-fn no_time(deadline: Duration) -> Failure {
-    Failure::new(Status::Timeout, format!("no result within the deadline of {} ms", deadline.as_millis()))
+async fn in_time<T>(limits: &Limits, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::time::timeout_at(limits.deadline.at, work).await.unwrap_or_else(|_| {
+        let ms = limits.deadline.total.as_millis();
+        Err(Failure::new(Status::Timeout, format!("no result within the deadline of {ms} ms")))
+    })
 }
 
 /// The members to repeat the request with: the answers, and the state as it came.
@@ -96,8 +91,8 @@ async fn answers(
     ask: Ask<'_>,
     result: Raw<'_>,
 ) -> Result<String, Failure> {
-    let requests = result.get("inputRequests").filter(|requests| requests.kind() == Kind::Object);
-    let state = result.get("requestState").filter(|state| !state.is_null());
+    let requests = member(result, "inputRequests", Kind::Object)?;
+    let state = member(result, "requestState", Kind::String)?;
     if requests.is_none_or(|requests| requests.members().next().is_none()) && state.is_none() {
         return Err(Failure::new(
             Status::Protocol,
@@ -117,6 +112,17 @@ async fn answers(
         more.push_str(&json::single_line(state));
     }
     Ok(more)
+}
+
+/// A member of a result that asks for input, if it is there. To ask again without it would be no answer.
+fn member<'a>(result: Raw<'a>, name: &str, kind: Kind) -> Result<Option<Raw<'a>>, Failure> {
+    match result.get(name).filter(|value| !value.is_null()) {
+        Some(value) if value.kind() != kind => Err(Failure::new(
+            Status::Protocol,
+            format!("the server asks for input and its {name} is {}, expected {}", value.kind().name(), kind.name()),
+        )),
+        found => Ok(found),
+    }
 }
 
 /// The host's answers to a map of requests, as a JSON object. All are asked at once. `known`: keys that were answered before.
@@ -191,7 +197,7 @@ fn request<'a>(method: &'a str, members: &'a str) -> Request<'a> {
         progress: None,
         wants_progress: false,
         idle: longest,
-        deadline: longest,
+        deadline: Deadline::within(longest),
         kind: RequestKind::Normal,
     }
 }

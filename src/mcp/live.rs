@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+use crate::context::Deadline;
 use crate::json::{self, Kind, Raw};
 use crate::log;
 use crate::mcp::server::{Server, Session};
@@ -197,7 +198,7 @@ fn begin(session: &Session, method: &str, members: &str, idle: Duration) -> Call
         progress: None,
         wants_progress: false,
         idle,
-        deadline: idle,
+        deadline: Deadline::within(idle),
         kind: RequestKind::Normal,
     })
 }

@@ -233,9 +233,14 @@ impl Source {
         Ok(())
     }
 
+    /// Begins to end every server, and does not wait.
+    pub fn begin_close(&self) {
+        self.core.begin_close(false);
+    }
+
     /// Ends every server; returns when nothing of the source runs. Further calls wait for the same end.
     pub async fn close(&self) {
-        self.core.begin_close(false);
+        self.begin_close();
         self.core.gone.cancelled().await;
     }
 }
@@ -253,16 +258,11 @@ impl Core {
             return;
         }
         self.shared.closing.cancel();
-        let core = self.clone();
-        let Some(runtime) = runtime::running() else {
-            // Without threads there is nothing left that could run.
-            core.finish();
-            return;
-        };
-        // A shutdown may drop the task before it has ended, and then nothing runs any more either.
-        let finish = Finish(core.clone());
+        let finish = Finish(self.clone());
+        // Without threads there is nothing left that could run.
+        let Some(runtime) = runtime::running() else { return };
         runtime.spawn(async move {
-            let _finish = finish;
+            let core = &finish.0;
             for server in &core.servers {
                 let (server, core) = (server.clone(), core.clone());
                 core.shared.tracker.clone().spawn(async move {
@@ -276,19 +276,16 @@ impl Core {
             core.shared.tracker.wait().await;
         });
     }
-
-    fn finish(self: &Arc<Self>) {
-        LIVE.lock().retain(|core| !Arc::ptr_eq(core, self));
-        self.gone.cancel();
-    }
 }
 
-/// Finishes its core when it is dropped.
+/// Tells that nothing of a source runs any more, however its close ended: a shutdown whose time is over drops it half-way,
+/// with every task of the source, and nobody must wait for the rest.
 struct Finish(Arc<Core>);
 
 impl Drop for Finish {
     fn drop(&mut self) {
-        self.0.finish();
+        LIVE.lock().retain(|core| !Arc::ptr_eq(core, &self.0));
+        self.0.gone.cancel();
     }
 }
 

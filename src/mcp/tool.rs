@@ -3,46 +3,15 @@
 //! It keeps places in the page it came in instead of copies: a list of thousands costs little more than being read.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::report::Report;
 use crate::json::{self, Cursor, Kind, Raw};
+use crate::tool::{self, EMPTY_SCHEMA, Hints};
 use crate::wire::mux::Reply;
-
-/// The schema of a tool whose server gave none that can be used.
-pub const EMPTY_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
-
-/// What a server's annotations say about a tool. What they do not say is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
-    pub idempotent: Option<bool>,
-    pub open_world: Option<bool>,
-}
-
-impl Hints {
-    /// Appends the hints that were given, as a JSON object.
-    pub fn write(&self, out: &mut String) {
-        let all = [
-            ("readOnly", self.read_only),
-            ("destructive", self.destructive),
-            ("idempotent", self.idempotent),
-            ("openWorld", self.open_world),
-        ];
-        let mut comma = "";
-        out.push('{');
-        for (name, hint) in all {
-            if let Some(hint) = hint {
-                let _ = write!(out, r#"{comma}"{name}":{hint}"#);
-                comma = ",";
-            }
-        }
-        out.push('}');
-    }
-}
 
 /// A tool, in the words of its server.
 #[derive(Clone, Debug)]
@@ -210,31 +179,13 @@ fn expect<'a>(what: &str, kind: Kind, value: Raw<'a>, faults: &mut Report<String
     None
 }
 
-/// Passes the schema at the cursor, looking at its outermost keys only.
+/// Passes the schema at the cursor.
 fn read_schema(cursor: &mut Cursor<'_>, page: &str) -> Schema {
-    if cursor.kind() != Kind::Object {
-        cursor.value();
-        return Schema::Empty;
+    match tool::pass_schema(cursor) {
+        None => Schema::Empty,
+        Some(Cow::Borrowed(own)) => Raw::checked(own).range_in(page).map_or(Schema::Empty, Schema::Own),
+        Some(Cow::Owned(completed)) => Schema::Completed(completed.into()),
     }
-    let start = cursor.at();
-    let (mut typed, mut with_properties, mut empty) = (false, false, true);
-    cursor.open();
-    while let Some(key) = cursor.key() {
-        cursor.value();
-        typed |= key == "type";
-        with_properties |= key == "properties";
-        empty = false;
-    }
-    let own = cursor.since(start);
-    let added = match (typed, with_properties) {
-        (true, true) => return own.range_in(page).map_or(Schema::Empty, Schema::Own),
-        (true, false) => r#""properties":{}"#,
-        (false, true) => r#""type":"object""#,
-        (false, false) => r#""type":"object","properties":{}"#,
-    };
-    let inside = own.text().strip_prefix('{').unwrap_or_default();
-    let comma = if empty { "" } else { "," };
-    Schema::Completed(format!("{{{added}{comma}{inside}").into())
 }
 
 #[derive(Default)]

@@ -21,7 +21,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Secrets;
-use crate::json::{self, Envelope, Kind, Message, Raw};
+use crate::context::Deadline;
+use crate::json::{self, Envelope, Kind, Marks, Message, Raw};
 use crate::log;
 use crate::outcome::{Failure, Status};
 use crate::wire::broken;
@@ -61,8 +62,7 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// The longest silence.
     pub idle: Duration,
-    /// The longest time in all. At most some years.
-    pub deadline: Duration,
+    pub deadline: Deadline,
     pub kind: RequestKind,
 }
 
@@ -84,14 +84,18 @@ pub struct Reply {
     body: Range<usize>,
     /// The body is the `error` member, else the `result`.
     pub is_error: bool,
+    marks: Marks,
 }
 
 impl Reply {
     /// What stands inside this reply as a reply of its own.
     #[must_use]
     pub fn inner(self, find: impl FnOnce(Raw<'_>) -> Option<Raw<'_>>, is_error: bool) -> Option<Reply> {
-        let body = find(self.raw())?.range_in(&self.message)?;
-        Some(Reply { message: self.message, body, is_error })
+        let found = find(self.raw())?;
+        let place = |name: &str| found.get(name).and_then(|value| value.range_in(&self.message));
+        let marks = Marks { is_error: place("isError"), result_type: place("resultType") };
+        let body = found.range_in(&self.message)?;
+        Some(Reply { message: self.message, body, is_error, marks })
     }
 
     pub fn text(&self) -> &str {
@@ -103,17 +107,30 @@ impl Reply {
         Raw::checked(self.text())
     }
 
-    /// For a reply that stays: without room that it does not need.
-    pub fn kept(mut self) -> Arc<Reply> {
-        self.message.shrink_to_fit();
-        Arc::new(self)
+    /// The `isError` of the result.
+    pub fn says_error(&self) -> Option<Raw<'_>> {
+        self.mark(self.marks.is_error.as_ref())
+    }
+
+    /// The `resultType` of the result.
+    pub fn result_type(&self) -> Option<Raw<'_>> {
+        self.mark(self.marks.result_type.as_ref())
+    }
+
+    fn mark(&self, range: Option<&Range<usize>>) -> Option<Raw<'_>> {
+        self.message.get(range?.clone()).map(Raw::checked)
+    }
+
+    /// For a reply that stays: in memory of just its size. What it was read into is larger, and serves the next one.
+    pub fn kept(self) -> Arc<Reply> {
+        Arc::new(Reply { message: self.message.as_str().to_owned(), ..self })
     }
 }
 
 #[cfg(test)]
 impl From<String> for Reply {
     fn from(message: String) -> Self {
-        Reply { body: 0..message.len(), message, is_error: false }
+        Reply { body: 0..message.len(), message, is_error: false, marks: Marks::default() }
     }
 }
 
@@ -137,8 +154,7 @@ struct Pending {
     idle: Duration,
     /// The last sign of life.
     quiet_since: Instant,
-    deadline: Instant,
-    deadline_ms: u128,
+    deadline: Deadline,
     written: bool,
     kind: RequestKind,
 }
@@ -264,7 +280,6 @@ impl Mux {
             return Call { mux: self.clone(), id, reply, ended: false };
         }
         let bytes = self.encode(id, &request);
-        let deadline = now + request.deadline;
         state.pending.insert(
             id,
             Pending {
@@ -272,8 +287,7 @@ impl Mux {
                 progress: request.progress,
                 idle: request.idle,
                 quiet_since: now,
-                deadline,
-                deadline_ms: request.deadline.as_millis(),
+                deadline: request.deadline,
                 written: false,
                 kind: request.kind,
             },
@@ -286,7 +300,7 @@ impl Mux {
             }
             _ => Vec::new(),
         };
-        let due = deadline.min(now + request.idle);
+        let due = request.deadline.at.min(now + request.idle);
         let sooner = state.wake.is_none_or(|wake| due < wake);
         if sooner {
             state.wake = Some(due);
@@ -526,9 +540,9 @@ impl Mux {
         let mut next: Option<Instant> = None;
         for (id, call) in &state.pending {
             let idle_end = call.quiet_since + call.idle;
-            let due = if frozen { call.deadline } else { call.deadline.min(idle_end) };
+            let due = if frozen { call.deadline.at } else { call.deadline.at.min(idle_end) };
             if due <= now {
-                over.push((*id, call.deadline <= now));
+                over.push((*id, call.deadline.at <= now));
             } else if next.is_none_or(|next| due < next) {
                 next = Some(due);
             }
@@ -539,7 +553,7 @@ impl Mux {
             let Some(call) = state.pending.remove(&id) else { continue };
             self.tell_cancelled(&mut state, id, &call, "time-out");
             let why = if by_deadline {
-                format!("no result within the deadline of {} ms", call.deadline_ms)
+                format!("no result within the deadline of {} ms", call.deadline.total.as_millis())
             } else {
                 format!("no answer for {} ms", call.idle.as_millis())
             };
@@ -632,7 +646,11 @@ impl Mux {
             let nameless = id.is_none_or(|id| id.is_null());
             match error {
                 // A line of a log may have an error too.
-                Some(error) if nameless && Raw::checked(text(&error)).get("code").is_some() => {
+                Some(error)
+                    if nameless
+                        && !is_null(&error)
+                        && (message.jsonrpc || Raw::checked(text(&error)).get("code").is_some()) =>
+                {
                     self.stray_error(whole, error);
                 }
                 _ if nameless => self.noise(whole.as_bytes()),
@@ -643,8 +661,8 @@ impl Mux {
         let reply = match (result, error) {
             (Some(_), Some(_)) => Err(self.protocol("sent a reply with both a result and an error")),
             (None, None) => Err(self.protocol("sent a reply with neither a result nor an error")),
-            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false }),
-            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true }),
+            (Some(body), None) => Ok(Reply { message: whole, body, is_error: false, marks: message.marks }),
+            (None, Some(body)) => Ok(Reply { message: whole, body, is_error: true, marks: Marks::default() }),
         };
         self.answer(number, reply);
     }
@@ -715,7 +733,7 @@ impl Mux {
         let mut state = self.state.lock();
         let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
         if let Some(call) = probe.and_then(|id| state.take_asked(id)) {
-            let _ = call.answer.send(Ok(Reply { message, body, is_error: true }));
+            let _ = call.answer.send(Ok(Reply { message, body, is_error: true, marks: Marks::default() }));
         } else {
             let said = message.get(body).unwrap_or("null");
             state.stray_error = Some(excerpt(said.as_bytes(), &self.secrets));

@@ -155,6 +155,9 @@ static void try_everything(uintptr_t user, const tn_event *event) {
     EXPECT(tn_mcp_request(mcp, "a", "ping", NULL, NULL), TN_E_REENTRANT);
     EXPECT(tn_mcp_restart(mcp, NULL, NULL), TN_E_REENTRANT);
     EXPECT(tn_mcp_close(mcp, NULL), TN_E_REENTRANT);
+    EXPECT(tn_toolkit_create(NULL, NULL, NULL), TN_E_REENTRANT);
+    EXPECT(tn_toolkit_execute(NULL, "x", NULL, NULL), TN_E_REENTRANT);
+    EXPECT(tn_toolkit_close(NULL, NULL), TN_E_REENTRANT);
     EXPECT(tn_shutdown(1000), TN_E_REENTRANT);
     CHECK_INT(tn_queue_take(other, &taken, 1, 0, &count), TN_E_REENTRANT);
     EXPECT(tn_queue_take_json(other, 0), TN_E_REENTRANT);

@@ -31,6 +31,9 @@ static void in_child(void) {
     CHECK_INT(tn_mcp_request_submit(mcp, "a", "ping", NULL, NULL, queue, 1), TN_E_FORKED);
     CHECK_INT(tn_mcp_restart_submit(mcp, NULL, NULL, queue, 1), TN_E_FORKED);
     CHECK_INT(tn_mcp_close_submit(mcp, NULL, queue, 1), TN_E_FORKED);
+    CHECK_INT(tn_toolkit_create_submit(NULL, NULL, NULL, queue, 1), TN_E_FORKED);
+    CHECK_INT(tn_toolkit_execute_submit(NULL, "x", NULL, NULL, queue, 1), TN_E_FORKED);
+    CHECK_INT(tn_toolkit_close_submit(NULL, NULL, queue, 1), TN_E_FORKED);
     CHECK_INT(tn_queue_take(queue, &event, 1, -1, &count), TN_E_FORKED);
     CHECK_INT(tn_queue_close(queue), TN_E_FORKED);
     CHECK_INT(tn_queue_fd(queue), -1);

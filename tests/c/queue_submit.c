@@ -14,6 +14,9 @@ static void all_submits(tn_queue *queue, tn_status wanted) {
     CHECK_INT(tn_mcp_restart_submit(mcp, "a", NULL, queue, 4), wanted);
     CHECK_INT(tn_mcp_close_submit(mcp, NULL, queue, 5), wanted);
     CHECK_INT(tn_tool_execute_submit(echo, "{\"text\":\"x\"}", NULL, queue, 6), wanted);
+    CHECK_INT(tn_toolkit_create_submit(NULL, NULL, NULL, queue, 9), wanted);
+    CHECK_INT(tn_toolkit_execute_submit(NULL, "x", NULL, NULL, queue, 10), wanted);
+    CHECK_INT(tn_toolkit_close_submit(NULL, NULL, queue, 11), wanted);
     /* The queue counts before anything else does. */
     CHECK_INT(tn_mcp_load_submit(NULL, NULL, NULL, NULL, queue, 7), wanted);
     CHECK_INT(tn_tool_execute_submit(NULL, "[", NULL, queue, 8), wanted);

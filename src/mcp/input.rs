@@ -44,7 +44,7 @@ impl Ask<'_> {
 pub async fn drive(
     server: &Arc<Server>,
     session: &Arc<Session>,
-    ask: Ask<'_>,
+    ask: &Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
     let mut more = String::new();
@@ -67,12 +67,13 @@ pub async fn drive(
                 ));
             }
             Some("input_required") => {
-                let answers = answers(server, session, ask, reply.raw());
+                // In boxes: the plain call, of which there may be thousands, does without their room.
+                let answers = Box::pin(answers(server, session, *ask, reply.raw()));
                 more = within(session, limits, answers).await?;
             }
             Some("task") if server.shared.tasks(session) => {
                 let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
-                return within(session, limits, task(server, session, ask, reply, idle)).await;
+                return within(session, limits, Box::pin(task(server, session, *ask, reply, idle))).await;
             }
             _ => return Ok(reply),
         }

@@ -557,9 +557,11 @@ impl Server {
     pub async fn request(self: &Arc<Self>, ask: Ask<'_>, limits: &Limits) -> Result<Reply, Failure> {
         let session = match self.live() {
             Some(session) => session,
-            None => limits.bound("the start of the server", self.session()).await??,
+            None => Box::pin(limits.bound("the start of the server", self.session())).await??,
         };
-        let reply = limits.cancellable("the call", input::drive(self, &session, ask, limits)).await;
+        // Pinned here: what is handed on by value has its room at every level.
+        let driven = std::pin::pin!(input::drive(self, &session, &ask, limits));
+        let reply = limits.cancellable("the call", driven).await;
         reply.and_then(|reply| reply).map_err(|failure| failure.of(&self.name).at(Phase::Call))
     }
 
@@ -634,13 +636,7 @@ impl State {
 
 impl Session {
     /// One request, as it is; `members` instead of the ask's own.
-    pub async fn request(
-        &self,
-        server: &Server,
-        ask: &Ask<'_>,
-        members: &str,
-        limits: &Limits,
-    ) -> Result<Reply, Failure> {
+    pub fn request(&self, server: &Server, ask: &Ask<'_>, members: &str, limits: &Limits) -> mux::Call {
         let request = Request {
             method: ask.method,
             members,
@@ -652,7 +648,7 @@ impl Session {
             kind: RequestKind::Normal,
             tool: ask.tool.cloned(),
         };
-        self.mux.request(request).await
+        self.mux.request(request)
     }
 }
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -340,14 +341,11 @@ impl Mux {
         let modern_meta = modern.then(|| self.modern_meta.lock().clone());
         let modern_meta = modern_meta.as_deref().unwrap_or_default();
         let mut out = Vec::with_capacity(
-            96 + request.method.len() + request.members.len() + request.meta.len() + modern_meta.len(),
+            128 + request.method.len() + request.members.len() + request.meta.len() + modern_meta.len(),
         );
-        let id = id.to_string();
-        for part in ["{\"jsonrpc\":\"2.0\",\"id\":", &id, ",\"method\":\"", request.method, "\""] {
-            out.extend_from_slice(part.as_bytes());
-        }
-        let token = if request.wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
-        let has_meta = !(token.is_empty() && modern_meta.is_empty() && request.meta.is_empty());
+        // Writing into a Vec cannot fail.
+        let _ = write!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{}\"", request.method);
+        let has_meta = request.wants_progress || !(modern_meta.is_empty() && request.meta.is_empty());
         if has_meta || !request.members.is_empty() {
             out.extend_from_slice(b",\"params\":{");
             out.extend_from_slice(request.members.as_bytes());
@@ -356,8 +354,11 @@ impl Mux {
                     out.push(b',');
                 }
                 out.extend_from_slice(b"\"_meta\":{");
-                let mut first = true;
-                for part in [token.as_str(), modern_meta, request.meta] {
+                let mut first = !request.wants_progress;
+                if request.wants_progress {
+                    let _ = write!(out, "\"progressToken\":{id}");
+                }
+                for part in [modern_meta, request.meta] {
                     if !part.is_empty() {
                         if !first {
                             out.push(b',');

@@ -50,10 +50,10 @@ pub async fn drive(
     let mut more = String::new();
     for round in 0.. {
         let reply = if more.is_empty() {
-            session.request(server, &ask, ask.members, limits).await?
+            session.request(server, ask, ask.members, limits).await?
         } else {
             let members = if ask.members.is_empty() { more } else { format!("{},{more}", ask.members) };
-            session.request(server, &ask, &members, limits).await?
+            session.request(server, ask, &members, limits).await?
         };
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);

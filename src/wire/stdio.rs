@@ -379,15 +379,17 @@ impl Stderr {
     }
 
     fn text(&self) -> String {
-        // Masked before it is cut, so that no part of a secret is left at the edge. The first edge was cut before: what
-        // may be the end of a secret there is left out.
+        // Masked before it is cut, so that no part of a secret is left at the edge.
         let tail = self.tail.lock();
-        let whole = match memchr::memchr(b'\n', &tail.bytes) {
-            _ if !tail.cut => &tail.bytes[..],
-            Some(at) => &tail.bytes[at + 1..],
-            None => &tail.bytes[self.secrets.longest().min(tail.bytes.len())..],
-        };
-        let all = self.secrets.mask(&String::from_utf8_lossy(whole)).into_owned();
+        let mut all = self.secrets.mask(&String::from_utf8_lossy(&tail.bytes)).into_owned();
+        if tail.cut {
+            // The first edge was cut before: what may be the end of a secret there is left out.
+            let mut doubtful = self.secrets.longest().min(all.len());
+            while !all.is_char_boundary(doubtful) {
+                doubtful -= 1;
+            }
+            all.drain(..all.find("***").map_or(doubtful, |hidden| hidden.min(doubtful)));
+        }
         drop(tail);
         let all = all.trim_end();
         let mut start = all.len().saturating_sub(TAIL);
@@ -438,4 +440,29 @@ async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
     };
     each_read(&pipe, None, read_once).await;
     stderr.log_line(&buffer);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, Options};
+
+    #[test]
+    fn the_kept_end_of_standard_error_shows_no_part_of_a_secret() {
+        let secret = "0123456789abcdefghijklmnopqrstuvwxyz";
+        let text = format!(r#"{{"mcpServers":{{"s":{{"command":"x","env":{{"TOKEN":"{secret}"}}}}}}}}"#);
+        let secrets = Arc::new(config::parse(&text, &Options::default(), &[]).unwrap().secrets);
+        for shift in 0..80 {
+            for lines in [true, false] {
+                let stderr = Stderr { server: "s".to_owned(), secrets: secrets.clone(), tail: Mutex::default() };
+                stderr.keep(".".repeat(shift).as_bytes());
+                for _ in 0..2000 {
+                    stderr.keep(secret.as_bytes());
+                    stderr.keep(if lines { b"\n" } else { b" " });
+                }
+                let shown = stderr.text();
+                assert!(shown.contains("***") && !shown.contains("xyz") && !shown.contains("012"), "{shift}: {shown}");
+            }
+        }
+    }
 }

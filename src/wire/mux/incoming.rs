@@ -285,3 +285,28 @@ fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
     }
     format!("{short:?}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, Options};
+
+    fn hiding(secret: &str) -> Secrets {
+        let text = format!(r#"{{"mcpServers":{{"s":{{"command":"x","env":{{"TOKEN":"{secret}"}}}}}}}}"#);
+        config::parse(&text, &Options::default(), &[]).unwrap().secrets
+    }
+
+    #[test]
+    fn a_quotation_shows_no_part_of_a_secret() {
+        let secret = "0123456789abcdef".repeat(60);
+        let secrets = hiding(&secret);
+        assert_eq!(excerpt(format!("token {secret}").as_bytes(), &secrets), r#""token ***""#);
+        // Wherever the window or the quotation ends.
+        for before in [0, 100, 110, 470, 64 * 1024 - 500, 64 * 1024 - 1] {
+            let line = format!("{}{secret} and more", ".".repeat(before));
+            assert!(!excerpt(line.as_bytes(), &secrets).contains("0123"), "{before}");
+        }
+        let many = format!("{secret} ").repeat(100);
+        assert!(!excerpt(many.as_bytes(), &secrets).contains("0123"));
+    }
+}

@@ -1199,6 +1199,7 @@ inline result try_shutdown(std::chrono::milliseconds timeout) {
   };
   result ended(tn_shutdown(left()));
   if (ended.is_error() || ended.json() == "{\"live\":{}}") return ended;
+  ended = result(); /* or it would be counted */
   /* The threads of tools and hosts have yet to see it, and hold their queues until then. */
   std::size_t self = detail::crew_of_this_thread() ? 1 : 0;
   detail::headcount &all = detail::headcount::of_all();

@@ -27,6 +27,8 @@ type Job = Box<dyn FnOnce() + Send>;
 pub struct Runtime {
     io: tokio::runtime::Handle,
     stop: Arc<Notify>,
+    /// Set by [`shutdown`]: jobs that wait are dropped.
+    stopping: Arc<AtomicBool>,
     forkers: Mutex<Option<Sender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -82,6 +84,7 @@ pub fn running() -> Option<Arc<Runtime>> {
 pub fn shutdown(timeout: Duration) -> bool {
     let Some(runtime) = CURRENT.lock().take() else { return true };
     let until = Instant::now() + timeout;
+    runtime.stopping.store(true, Ordering::Relaxed);
     runtime.stop.notify_one();
     runtime.forkers.lock().take();
     let mut ended = true;
@@ -104,6 +107,12 @@ pub fn join(thread: JoinHandle<()>, timeout: Duration) -> bool {
 thread_local! {
     static IN_CALLBACK: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     static GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static ON_IO: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// True on the thread that runs the futures.
+pub fn on_io_thread() -> bool {
+    ON_IO.get()
 }
 
 /// Marks this thread as one that calls the host: blocking functions refuse to run on it.
@@ -224,24 +233,27 @@ impl Runtime {
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();
         let mut threads = vec![thread("toolnexus-io", move || {
+            ON_IO.set(true);
             io.block_on(stopped.notified());
             io.shutdown_background();
         })?];
         let (sender, receiver) = channel::<Job>();
         let receiver = Arc::new(Mutex::new(receiver));
+        let stopping = Arc::new(AtomicBool::new(false));
         for index in 0..FORKERS {
             let receiver: Arc<Mutex<Receiver<Job>>> = receiver.clone();
+            let stopping = stopping.clone();
             threads.push(thread(&format!("toolnexus-fork{index}"), move || {
                 loop {
                     let job = receiver.lock().recv();
                     match job {
-                        Ok(job) => job(),
-                        Err(_) => break,
+                        Ok(job) if !stopping.load(Ordering::Relaxed) => job(),
+                        _ => break,
                     }
                 }
             })?);
         }
-        Ok(Runtime { io: handle, stop, forkers: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
+        Ok(Runtime { io: handle, stop, stopping, forkers: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
     }
 
     /// Runs a future on the I/O thread.

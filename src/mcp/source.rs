@@ -258,13 +258,11 @@ impl Core {
             return;
         }
         self.shared.closing.cancel();
-        let core = self.clone();
-        let Some(runtime) = runtime::running() else {
-            // Without threads there is nothing left that could run.
-            core.finish();
-            return;
-        };
+        let finish = Finish(self.clone());
+        // Without threads there is nothing left that could run.
+        let Some(runtime) = runtime::running() else { return };
         runtime.spawn(async move {
+            let core = &finish.0;
             for server in &core.servers {
                 let (server, core) = (server.clone(), core.clone());
                 core.shared.tracker.clone().spawn(async move {
@@ -276,13 +274,18 @@ impl Core {
             }
             core.shared.tracker.close();
             core.shared.tracker.wait().await;
-            core.finish();
         });
     }
+}
 
-    fn finish(self: &Arc<Self>) {
-        LIVE.lock().retain(|core| !Arc::ptr_eq(core, self));
-        self.gone.cancel();
+/// Tells that nothing of a source runs any more, however its close ended: a shutdown whose time is over drops it half-way,
+/// with every task of the source, and nobody must wait for the rest.
+struct Finish(Arc<Core>);
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        LIVE.lock().retain(|core| !Arc::ptr_eq(core, &self.0));
+        self.0.gone.cancel();
     }
 }
 

@@ -10,14 +10,14 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Secrets;
 use crate::log;
-use crate::memory;
 use crate::outcome::{Failure, Status};
-use crate::process::{self, Exit, PipeEnd, Process, Spec};
+use crate::process::{self, Exit, PipeEnd, Process, Spawned, Spec, memory};
 use crate::wire::broken;
 use crate::wire::mux::Mux;
 
@@ -52,7 +52,7 @@ impl Local {
         secrets: Arc<Secrets>,
         tracker: &TaskTracker,
     ) -> Result<Local, Failure> {
-        let spawned = process::spawn(spec).await?;
+        let spawned = spawn(spec, tracker).await?;
         let broken_pipe = |error: std::io::Error| {
             Failure::new(Status::Spawn, format!("the pipes of the server's process cannot be watched: {error}"))
         };
@@ -65,7 +65,9 @@ impl Local {
 
         let drained = tracker.spawn(drain(stderr_pipe, stderr.clone()));
         tracker.spawn({
-            let (mux, process, gone) = (mux.clone(), process.clone(), gone.clone());
+            let (mux, process) = (mux.clone(), process.clone());
+            // Also where a shutdown drops the task.
+            let gone = gone.clone().drop_guard();
             async move {
                 serve(&mux, &process, stdin, stdout).await;
                 process.end().await;
@@ -74,7 +76,7 @@ impl Local {
                 if tokio::time::timeout(GRACE, drained).await.is_err() {
                     abort.abort();
                 }
-                gone.cancel();
+                drop(gone);
             }
         });
         Ok(Local { mux, process, stderr, gone })
@@ -107,6 +109,19 @@ impl Drop for Local {
     fn drop(&mut self) {
         self.mux.close(Failure::new(Status::Closed, "the session was closed"));
     }
+}
+
+/// Starts the process in a task of the source's: if the start is given up half-way, the source's close waits until what it
+/// started is gone.
+async fn spawn(spec: Spec, tracker: &TaskTracker) -> Result<Spawned, Failure> {
+    let (sender, receiver) = oneshot::channel();
+    tracker.spawn(async move {
+        if let Err(Ok(unwanted)) = sender.send(process::spawn(spec).await) {
+            unwanted.process.kill();
+            unwanted.process.end().await;
+        }
+    });
+    receiver.await.unwrap_or_else(|_| Err(Failure::new(Status::Closed, "the library was shut down")))
 }
 
 /// Serves the session until it ends, and closes the mux with the reason.

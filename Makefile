@@ -2,6 +2,7 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
+LIBDIR ?= lib
 CARGO ?= cargo
 export CC ?= cc
 export CXX ?= c++
@@ -34,10 +35,10 @@ test: library
 bench: library
 	tools/bench
 
-# Installs to $(DESTDIR)$(PREFIX): both libraries, the header, the pkg-config file and the licences.
+# Installs to $(DESTDIR)$(PREFIX): both libraries (in $(LIBDIR)), the headers, the files for pkg-config and CMake, the licences.
 install: library
 	$(CARGO) rustc --locked --profile dist --lib --crate-type staticlib
-	tools/install "$(DESTDIR)" "$(PREFIX)"
+	tools/install "$(DESTDIR)" "$(PREFIX)" "$(LIBDIR)"
 
 clean:
 	$(CARGO) clean

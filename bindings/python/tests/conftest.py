@@ -25,6 +25,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The closing line that all bindings have, and what was skipped."""
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    count = {kind: len(reporter.stats.get(kind, [])) for kind in ("passed", "failed", "error", "skipped")}
+    for skipped in reporter.stats.get("skipped", []):
+        print(f"SKIPPED: {skipped.nodeid}: {skipped.longrepr[2].removeprefix('Skipped: ')}")
+    skips = f", {count['skipped']} skipped" if count["skipped"] else ""
+    print(f"{count['passed']} passed, {count['failed'] + count['error']} failed{skips}")
+
+
 def program(variable: str) -> str:
     path = os.environ.get(variable)
     if not path:

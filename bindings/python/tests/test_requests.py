@@ -59,7 +59,7 @@ async def test_bad_answers_cancel(caplog: pytest.LogCaptureFixture) -> None:
         return 7  # type: ignore[return-value]
 
     async def wrong_data(request: Request) -> Answer:
-        return Answer(request.id, True, {"name": 7})
+        return Answer(request.id, True, {"confirmed": "perhaps"})
 
     async def fails(request: Request) -> Answer:
         raise RuntimeError("the dialog broke")

@@ -164,7 +164,6 @@ def test_schema_from_type_hints() -> None:
         kind: Literal["a", "b"],
         either: int | str,
         anything: Any,
-        untyped,  # type: ignore[no-untyped-def]
         maybe: str | None = None,
         *rest: int,
         **more: int,
@@ -181,7 +180,6 @@ def test_schema_from_type_hints() -> None:
         "kind": {"enum": ["a", "b"]},
         "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
         "anything": {},
-        "untyped": {},
         "maybe": {"type": "string"},
     }
     assert schema["required"] == list(schema["properties"])[:-1]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{Failure, Status};
@@ -54,10 +55,25 @@ impl Context {
         };
         Limits {
             idle: ms(&self.idle_ms),
-            deadline: ms(&self.deadline_ms).unwrap_or(DEADLINE),
+            deadline: Deadline::within(ms(&self.deadline_ms).unwrap_or(DEADLINE)),
             cancelled: Some(self.cancelled.clone()),
             progress: self.progress.lock().clone(),
         }
+    }
+}
+
+/// When a call has to end, however many requests, rounds and restarts it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    pub at: Instant,
+    /// How long it was in all, for messages.
+    pub total: Duration,
+}
+
+impl Deadline {
+    /// One that counts from now. `total`: at most some years.
+    pub fn within(total: Duration) -> Self {
+        Deadline { at: Instant::now() + total, total }
     }
 }
 
@@ -66,15 +82,14 @@ impl Context {
 pub struct Limits {
     /// The longest silence; progress restarts it. None: the server's own.
     pub idle: Option<Duration>,
-    /// The longest time in all.
-    pub deadline: Duration,
+    pub deadline: Deadline,
     pub cancelled: Option<CancellationToken>,
     pub progress: Option<Progress>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { idle: None, deadline: DEADLINE, cancelled: None, progress: None }
+        Limits { idle: None, deadline: Deadline::within(DEADLINE), cancelled: None, progress: None }
     }
 }
 
@@ -82,7 +97,7 @@ impl Limits {
     /// Runs `future` until it ends, the call is cancelled, or its deadline has passed, whichever is first.
     /// `what` names the work in the messages.
     pub async fn bound<T>(&self, what: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
-        let timed = tokio::time::timeout(self.deadline, future);
+        let timed = tokio::time::timeout_at(self.deadline.at, future);
         let ended = match &self.cancelled {
             None => timed.await,
             Some(token) => tokio::select! {
@@ -94,7 +109,7 @@ impl Limits {
         ended.map_err(|_| {
             Failure::new(
                 Status::Timeout,
-                format!("{what} took longer than its deadline of {} ms", self.deadline.as_millis()),
+                format!("{what} took longer than its deadline of {} ms", self.deadline.total.as_millis()),
             )
         })
     }

@@ -96,6 +96,11 @@ pub fn set(level: u8, sink: Option<Arc<dyn Sink>>) {
     }
 }
 
+/// Drops `sink` as one that was in use and has been replaced: on the log's thread, behind the records before it.
+pub fn retire(sink: Arc<dyn Sink>) {
+    LOG.state.lock().push(Item::Retired(sink));
+}
+
 /// Writes one record.
 pub fn write(level: Level, target: &'static str, message: String) {
     if !enabled(level) || runtime::is_forked() {

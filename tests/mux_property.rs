@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 use toolnexus::config::Secrets;
+use toolnexus::context::Deadline;
 use toolnexus::json::Raw;
 use toolnexus::outcome::{Failure, Status};
 
@@ -73,6 +74,8 @@ enum Effect {
     StrayError(String),
     Progress(u64),
     ForService,
+    /// As that, once it is known that the server may be answered.
+    Request,
 }
 
 struct Game {
@@ -80,6 +83,9 @@ struct Game {
     mux: Arc<Mux>,
     service: tokio::sync::mpsc::UnboundedReceiver<rmcp::model::ServerJsonRpcMessage>,
     for_service: usize,
+    /// Requests of the server that wait for its era.
+    waiting: usize,
+    offered: bool,
     lines: Lines,
     calls: Vec<Seen>,
     outbox: VecDeque<Out>,
@@ -152,6 +158,8 @@ impl Game {
             mux,
             service,
             for_service: 0,
+            waiting: 0,
+            offered: false,
             lines: Lines::default(),
             calls: Vec::new(),
             outbox: VecDeque::new(),
@@ -232,11 +240,16 @@ impl Game {
             })),
             wants_progress: self.random.below(2) == 0,
             idle,
-            deadline,
+            deadline: Deadline::within(deadline),
             kind,
+            tool: None,
         });
         let now = Instant::now();
         let id = self.calls.len() as u64 + 1;
+        if kind == RequestKind::Initialize && !self.closed {
+            self.offered = true;
+            self.for_service += std::mem::take(&mut self.waiting);
+        }
         if !self.closed {
             self.outbox.push_back(Out::Request(id));
         }
@@ -413,7 +426,7 @@ impl Game {
             9 => (Effect::ForService, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned()),
             10 => (
                 // A request of the server's: its ids are not ours. The modern era has none.
-                if self.mux.era() == Era::Modern { Effect::Nothing } else { Effect::ForService },
+                if self.mux.era() == Era::Modern { Effect::Nothing } else { Effect::Request },
                 format!(r#"{{"jsonrpc":"2.0","id":{written},"method":"ping"}}"#),
             ),
             _ => (Effect::StrayError(body.clone()), format!(r#"{{"jsonrpc":"2.0","id":null,"error":{body}}}"#)),
@@ -492,6 +505,8 @@ impl Game {
                 }
             }
             Effect::ForService => self.for_service += usize::from(!self.closed),
+            Effect::Request if self.mux.era() == Era::Unknown && !self.offered => self.waiting += 1,
+            Effect::Request => self.for_service += usize::from(!self.closed),
         }
     }
 

@@ -22,8 +22,12 @@ struct Session {
 
 impl Session {
     async fn start(program: String, tools: String) -> Result<Session, Failure> {
-        let mut process =
-            Command::new(program).arg(tools).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut process = Command::new(program)
+            .arg(tools)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
             return Err("the server has no pipes".into());
         };
@@ -166,7 +170,8 @@ fn main() -> Result<(), Failure> {
     // Run by `cargo test --benches` or `cargo bench` it gets other arguments; the rows are measured by tools/bench.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let [name, program, numbers @ ..] = arguments.as_slice() else { return Ok(()) };
-    let numbers = numbers.iter().map(|number| number.parse()).collect::<Result<Vec<usize>, _>>().map_err(Error::other)?;
+    let numbers =
+        numbers.iter().map(|number| number.parse()).collect::<Result<Vec<usize>, _>>().map_err(Error::other)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(row(name, program, &numbers))
 }

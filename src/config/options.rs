@@ -82,7 +82,10 @@ impl Options {
             let message = format!("options, line {line}, column {column}: not JSON; expected an object of options");
             Failure::new(Status::Json, message)
         })?;
-        for (key, value) in object("options", &value)? {
+        let Value::Object(keys) = &value else {
+            return Err(Failure::new(Status::Json, "options: expected an object"));
+        };
+        for (key, value) in keys {
             options.set(key, value, allow_secrets)?;
         }
         Ok(options)
@@ -253,8 +256,6 @@ mod tests {
     #[test]
     fn errors_name_the_key_and_what_is_expected() {
         for (json, named) in [
-            ("[]", "options: expected an object"),
-            ("null", "options: expected an object"),
             (r#"{"elicitations":true}"#, "did you mean elicitation?"),
             (r#"{"clientInfo":{"nam":""}}"#, "did you mean clientInfo.name?"),
             (r#"{"restart":{"backoff":1}}"#, "did you mean restart.backoffMs?"),
@@ -283,7 +284,7 @@ mod tests {
             assert_eq!(failure.status, Status::Argument, "{json}");
             assert!(failure.message.contains(named), "{json}: {failure}");
         }
-        for json in ["", "{", "{\"a\":}", "no", "{} {}", &"[".repeat(100_000)] {
+        for json in ["[]", "null", "7", "", "{", "{\"a\":}", "no", "{} {}", &"[".repeat(100_000)] {
             assert_eq!(Options::parse(Some(json), true).expect_err(json).status, Status::Json, "{json:.20}");
         }
     }

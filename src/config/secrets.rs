@@ -46,6 +46,11 @@ impl Secrets {
         }
     }
 
+    /// The length in bytes of the longest one. What is cut within so many bytes of an edge may hold part of one.
+    pub fn longest(&self) -> usize {
+        self.finders.first().map_or(0, |finder| finder.needle().len())
+    }
+
     fn add_form(&mut self, form: &str) {
         if form.chars().count() < SHORTEST {
             return;
@@ -62,8 +67,13 @@ impl Secrets {
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut hits: Vec<(usize, usize)> = Vec::new();
         for finder in &self.finders {
-            let length = finder.needle().len();
-            hits.extend(finder.find_iter(text.as_bytes()).map(|start| (start, start + length)));
+            // From the byte after each hit: a secret may overlap itself.
+            let mut from = 0;
+            while let Some(found) = text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
+                let start = from + found;
+                hits.push((start, start + finder.needle().len()));
+                from = start + 1;
+            }
         }
         if hits.is_empty() {
             return Cow::Borrowed(text);
@@ -139,6 +149,13 @@ mod tests {
         let mut secrets = Secrets::default();
         values.iter().for_each(|value| secrets.add(value));
         secrets
+    }
+
+    #[test]
+    fn a_secret_that_overlaps_itself_leaves_no_end() {
+        let mut secrets = Secrets::default();
+        secrets.add("ababab");
+        assert_eq!(secrets.mask("x abababab y"), "x *** y");
     }
 
     #[test]

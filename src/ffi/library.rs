@@ -4,6 +4,8 @@ use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use crate::ffi::types::{TN_ABI_VERSION, tn_queue, tn_result, tn_status};
 use crate::ffi::{guard, handle};
 use crate::log::{self, Record, Sink};
@@ -119,12 +121,13 @@ pub type tn_drop_fn = Option<unsafe extern "C" fn(user: usize)>;
 pub unsafe extern "C" fn tn_log_to_callback(level: i32, log: tn_log_fn, user: usize, drop: tn_drop_fn) -> tn_status {
     guard::status(|| {
         let level = level_of(level)?;
-        let sink = Callback { log, user, drop };
-        // A NULL function still owns its user value: `drop` is called at once, on the log's thread.
-        if log.is_none() {
-            log::set(level, None)
+        let sink = Arc::new(Callback { log, user, drop });
+        if log.is_some() {
+            log::set(level, Some(sink));
         } else {
-            log::set(level, Some(Arc::new(sink)))
+            log::set(level, None);
+            // Without a function there is a user value all the same, and its end is told where every other is.
+            log::retire(sink);
         }
         Ok(())
     })
@@ -201,20 +204,25 @@ fn level_of(level: i32) -> Result<u8, Failure> {
 /// Any thread, but no callback of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_shutdown(timeout_ms: u32) -> *mut tn_result {
+    /// A second shutdown would stop the threads while the first one waits for the sources.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     guard::result(|| {
         let until = Instant::now() + Duration::from_millis(timeout_ms.into());
         let left = || until.saturating_duration_since(Instant::now());
-        let mut ended = true;
         if runtime::in_callback() {
             return Err(runtime::reentrant());
         }
-        if runtime::running().is_some() {
-            ended &= runtime::wait(Box::pin(source::close_all(left())))?;
+        let turn = ONE_AT_A_TIME.try_lock_until(until);
+        let mut ended = turn.is_some();
+        if ended {
+            if runtime::running().is_some() {
+                ended &= runtime::wait(Box::pin(source::close_all(left())))?;
+            }
+            // What was pending has completed; the queues hand it out and end.
+            ended &= Queue::shut_down_all(until);
+            ended &= runtime::shutdown(left());
+            log::shutdown(left());
         }
-        // What was pending has completed; the queues hand it out and end.
-        ended &= Queue::shut_down_all(until);
-        ended &= runtime::shutdown(left());
-        log::shutdown(left());
         let counts: Vec<String> =
             handle::live().into_iter().map(|(kind, count)| format!("\"{kind}\":{count}")).collect();
         if !ended {

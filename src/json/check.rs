@@ -1,6 +1,7 @@
 //! The one pass that validates.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -45,6 +46,15 @@ pub struct Message {
     pub params: Option<Range<usize>>,
     pub result: Option<Range<usize>>,
     pub error: Option<Range<usize>>,
+    /// Of a result that is an object.
+    pub marks: Marks,
+}
+
+/// Where a result says what it is. Noted in the one pass, since finding them later means passing the whole result again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    pub is_error: Option<Range<usize>>,
+    pub result_type: Option<Range<usize>>,
 }
 
 /// Checks that `bytes` is one JSON value (RFC 8259) and nothing else but blanks.
@@ -104,24 +114,47 @@ impl<'a> Checker<'a> {
 
     fn message(&mut self) -> Result<Message, Error> {
         let mut message = Message::default();
+        self.object(|checker, key| {
+            let start = checker.at;
+            let mut marks = Marks::default();
+            if &*key == b"result" && checker.peek() == Some(b'{') {
+                checker.object(|checker, key| {
+                    let start = checker.at;
+                    checker.value()?;
+                    match &*key {
+                        b"isError" => marks.is_error = Some(start..checker.at),
+                        b"resultType" => marks.result_type = Some(start..checker.at),
+                        _ => {}
+                    }
+                    Ok(())
+                })?;
+            } else {
+                checker.value()?;
+            }
+            message.note(&key, start..checker.at, marks);
+            Ok(())
+        })?;
+        Ok(message)
+    }
+
+    /// An object, whose values `member` passes.
+    fn object(&mut self, mut member: impl FnMut(&mut Self, Cow<'a, [u8]>) -> Result<(), Error>) -> Result<(), Error> {
         self.at += 1;
         self.blanks();
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return Ok(message);
+            return Ok(());
         }
         loop {
-            let key = self.key()?;
+            let key = plain(self.key()?);
             self.blanks();
-            let start = self.at;
-            self.value()?;
-            message.note(key, start..self.at);
+            member(self, key)?;
             self.blanks();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {
                     self.at += 1;
-                    return Ok(message);
+                    return Ok(());
                 }
                 None => return self.fail("the text ends inside an object or array"),
                 _ => return self.fail("expected ',' or '}' after a member"),
@@ -268,24 +301,24 @@ impl<'a> Checker<'a> {
     }
 }
 
-impl Message {
-    fn note(&mut self, key: &[u8], range: Range<usize>) {
-        if key.contains(&b'\\') {
-            let mut plain = String::new();
-            unescape(&String::from_utf8_lossy(key), &mut plain);
-            self.set(plain.as_bytes(), range);
-        } else {
-            self.set(key, range);
-        }
+/// A key without escapes.
+fn plain(key: &[u8]) -> Cow<'_, [u8]> {
+    if !key.contains(&b'\\') {
+        return Cow::Borrowed(key);
     }
+    let mut plain = String::new();
+    unescape(&String::from_utf8_lossy(key), &mut plain);
+    Cow::Owned(plain.into_bytes())
+}
 
-    fn set(&mut self, key: &[u8], range: Range<usize>) {
+impl Message {
+    fn note(&mut self, key: &[u8], range: Range<usize>, marks: Marks) {
         match key {
             b"jsonrpc" => self.jsonrpc = true,
             b"id" => self.id = Some(range),
             b"method" => self.method = Some(range),
             b"params" => self.params = Some(range),
-            b"result" => self.result = Some(range),
+            b"result" => (self.result, self.marks) = (Some(range), marks),
             b"error" => self.error = Some(range),
             _ => {}
         }

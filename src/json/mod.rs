@@ -13,6 +13,6 @@ mod raw;
 mod tests;
 mod text;
 
-pub use check::{Envelope, Error, Message, check, envelope};
+pub use check::{Envelope, Error, Marks, Message, check, envelope};
 pub use raw::{Cursor, Kind, Raw};
 pub use text::{compact, quote, single_line};

@@ -263,6 +263,24 @@ fn envelopes() {
 }
 
 #[test]
+fn marks_are_of_the_last_result_and_its_own_members() {
+    for (text, is_error, result_type) in [
+        (r#"{"result":{"isError":true,"content":[{"isError":0}],"result\u0054ype":"x"}}"#, Some("true"), Some("\"x\"")),
+        (r#"{"result":{"x":{"isError":true}},"isError":1,"resultType":2}"#, None, None),
+        (r#"{"result":{"isError":true},"result":{"resultType":"a","resultType": "b" }}"#, None, Some("\"b\"")),
+        (r#"{"result":{"isError":true},"result":[]}"#, None, None),
+        (r#"{"result":{ },"error":{"isError":true}}"#, None, None),
+    ] {
+        let Ok(Envelope::Message(message)) = envelope(text.as_bytes()) else { panic!("{text}") };
+        let said = |range: Option<std::ops::Range<usize>>| range.map(|range| &text[range]);
+        assert_eq!((said(message.marks.is_error), said(message.marks.result_type)), (is_error, result_type), "{text}");
+    }
+    for bad in [r#"{"result":{"isError"}}"#, r#"{"result":{"a":1,}}"#, r#"{"result":{"a":1"#, r#"{"result":{,}}"#] {
+        assert!(envelope(bad.as_bytes()).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn scalars_and_ranges() {
     let text = r#"[-5, 7.0, "7", true, null]"#;
     let all: Vec<_> = raw(text).elements().collect();

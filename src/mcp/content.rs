@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use super::report::Report;
 use crate::json::{self, Cursor, Kind, Raw};
-use crate::memory;
+use crate::process::memory;
 
 #[cfg(test)]
 mod tests;

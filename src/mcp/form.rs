@@ -10,8 +10,10 @@ pub fn fill(schema: &Value, data: &mut Map<String, Value>) -> Result<(), String>
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     for (name, field) in properties {
+        // A default that does not fit its own field is the server's mistake, and not one that the host could mend.
         if !data.contains_key(name)
             && let Some(default) = field.get("default")
+            && check(field, default).is_ok()
         {
             data.insert(name.clone(), default.clone());
         }
@@ -112,7 +114,7 @@ mod tests {
     fn defaults_fill_what_is_missing() {
         assert_eq!(filled(json!({"type":"integer","default":7}), json!({})), Ok(json!({"x":7})));
         assert_eq!(filled(json!({"type":"integer","default":7}), json!({"x":8,"y":1})), Ok(json!({"x":8,"y":1})));
-        let missing = filled(json!({"type":"integer"}), json!({})).unwrap_err();
+        let missing = filled(json!({"type":"integer","default":"7"}), json!({})).unwrap_err();
         assert_eq!(missing, "data.x is missing; the form requires it");
     }
 

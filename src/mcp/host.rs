@@ -1,18 +1,11 @@
 //! What servers ask of the host: elicitation, sampling, roots. Both eras come through here and look the same to the host.
+//!
+//! Roots and sampling are deprecated since 2026-07-28 and still in use: older servers have nothing else.
 #![forbid(unsafe_code)]
-// Roots and sampling are deprecated since 2026-07-28 and still in use: older servers have nothing else.
-#![allow(deprecated)]
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rmcp::ClientHandler;
-use rmcp::ErrorData;
-use rmcp::model::{
-    CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
-    ElicitationCreateRequestMethod, ListRootsRequestMethod, ListRootsResult, Root,
-};
-use rmcp::service::{RequestContext, RoleClient};
 use serde_json::{Value, json};
 
 use crate::ask::{Check, Question};
@@ -25,6 +18,10 @@ use crate::wire::mux::Mux;
 
 /// The JSON-RPC code of a request that the person turned down (MCP, sampling).
 const REJECTED: i32 = -1;
+/// How the check of an answer to sampling marks a no. No JSON begins like this.
+const REJECTION: &str = "rejected:";
+/// How many questions of one server the host has open at most.
+pub const OPEN_AT_MOST: usize = 64;
 
 /// What was announced to the servers of a source, and who answers.
 #[derive(Debug)]
@@ -44,8 +41,8 @@ pub enum Refusal {
     NotAnnounced,
     /// Its params make no sense.
     Invalid(String),
-    /// The host has no more answers, or said no where the protocol has no word for it.
-    Rejected(String),
+    /// The host said no, or nothing, where the protocol has no word for it.
+    Rejected(Status, String),
 }
 
 impl Refusal {
@@ -54,7 +51,7 @@ impl Refusal {
         let (code, message) = match self {
             Refusal::NotAnnounced => (-32601, method),
             Refusal::Invalid(why) => (-32602, why.as_str()),
-            Refusal::Rejected(why) => (REJECTED, why.as_str()),
+            Refusal::Rejected(_, why) => (REJECTED, why.as_str()),
         };
         json!({"code":code,"message":message}).to_string()
     }
@@ -62,14 +59,15 @@ impl Refusal {
     /// The failure of a call that needed the answer.
     pub fn failure(self, method: &str) -> Failure {
         match self {
-            Refusal::NotAnnounced => Failure::new(
-                Status::Protocol,
-                format!("the server asks for {method}, which this host did not announce"),
-            ),
+            Refusal::NotAnnounced => {
+                let method = if method.is_empty() { "something unnamed" } else { method };
+                let why = format!("the server asks for {method}, which this host did not announce");
+                Failure::new(Status::Protocol, why)
+            }
             Refusal::Invalid(why) => {
                 Failure::new(Status::Protocol, format!("the server's {method} is malformed: {why}"))
             }
-            Refusal::Rejected(why) => Failure::new(Status::Cancelled, format!("the server asked for {method}: {why}")),
+            Refusal::Rejected(status, why) => Failure::new(status, format!("the server asked for {method}: {why}")),
         }
     }
 }
@@ -105,6 +103,11 @@ impl Host {
         }
     }
 
+    /// True if a request of a server by this name gets a result.
+    pub fn serves(&self, method: &str) -> bool {
+        self.asks(method) || (method == "roots/list" && !self.roots.is_empty())
+    }
+
     /// The result that a request of `server` gets. The clocks of its session stand still while the host thinks.
     /// `tool`: the tool whose call needs it, if that is known.
     pub async fn fulfil(
@@ -131,21 +134,32 @@ impl Host {
         let members = request_members(server, kind, params, tool, self.expiry);
         let frozen = mux.freeze();
         let question = Question::put(events, queue::Kind::Request, check, |id| format!("{{\"id\":{id},{members}}}"));
-        let gone = || match method {
-            // Elicitation has a word for it.
-            "elicitation/create" => Ok("{\"action\":\"cancel\"}".to_owned()),
-            _ => Err(Refusal::Rejected("nobody answered".to_owned())),
-        };
-        let Some(question) = question else { return gone() };
+        let Some(question) = question else { return unanswered(method, Status::Closed, "the host is gone".to_owned()) };
         let answer = tokio::time::timeout(self.expiry, question.answer()).await;
         drop(frozen);
         match answer {
-            Ok(Some(answer)) => match answer.strip_prefix("rejected:") {
-                Some(reason) => Err(Refusal::Rejected(format!("the host answered {reason}"))),
+            Ok(Some(answer)) => match answer.strip_prefix(REJECTION) {
+                Some(reason) => Err(Refusal::Rejected(Status::Cancelled, format!("the host answered {reason}"))),
                 None => Ok(answer),
             },
-            Ok(None) | Err(_) => gone(),
+            Ok(None) => unanswered(method, Status::Closed, "the host is gone".to_owned()),
+            Err(_) => {
+                let ms = self.expiry.as_millis();
+                unanswered(
+                    method,
+                    Status::Timeout,
+                    format!("the host did not answer within {ms} ms (requestTimeoutMs)"),
+                )
+            }
         }
+    }
+}
+
+/// What a request gets to which there is no answer. Elicitation has a word for it.
+pub fn unanswered(method: &str, status: Status, why: String) -> Result<String, Refusal> {
+    match method {
+        "elicitation/create" => Ok("{\"action\":\"cancel\"}".to_owned()),
+        _ => Err(Refusal::Rejected(status, why)),
     }
 }
 
@@ -225,7 +239,7 @@ fn url_check() -> Check {
 
 fn sampling_check() -> Check {
     Arc::new(|text| match verdict(text)? {
-        Err(action) => Ok(format!("rejected:{action}")),
+        Err(action) => Ok(format!("{REJECTION}{action}")),
         Ok(data) => {
             for name in ["role", "content", "model"] {
                 if data.get(name).is_none() {
@@ -236,33 +250,4 @@ fn sampling_check() -> Check {
             Ok(data.to_string())
         }
     })
-}
-
-/// The SDK's handler: what is not taken before it is refused here, but for pings, which it answers, and roots.
-#[derive(Debug)]
-pub struct Handler(pub Arc<Host>);
-
-impl ClientHandler for Handler {
-    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        if self.0.roots.is_empty() {
-            return Err(ErrorData::method_not_found::<ListRootsRequestMethod>());
-        }
-        Ok(ListRootsResult::new(self.0.roots.iter().map(Root::new).collect()))
-    }
-
-    async fn create_message(
-        &self,
-        _: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CreateMessageRequestMethod>())
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>())
-    }
 }

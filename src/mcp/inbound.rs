@@ -8,11 +8,12 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::config::Secrets;
 use crate::json::{Kind, Raw};
 use crate::log;
-use crate::mcp::host::Host;
+use crate::mcp::host::{self, Host, Refusal};
 use crate::mcp::live::Changes;
-use crate::outcome::quoted;
+use crate::outcome::{Status, quoted};
 use crate::wire::mux::{Inbound, Mux};
 
 /// The ear of one session.
@@ -23,6 +24,7 @@ pub struct Ear {
     host: Arc<Host>,
     changes: Arc<Changes>,
     tracker: TaskTracker,
+    secrets: Arc<Secrets>,
     /// The server's requests that the host thinks about, by their id as text, and what ends each early.
     open: Arc<Mutex<HashMap<String, CancellationToken>>>,
 }
@@ -34,6 +36,7 @@ impl Ear {
         host: &Arc<Host>,
         changes: &Arc<Changes>,
         tracker: &TaskTracker,
+        secrets: &Arc<Secrets>,
     ) -> Self {
         Ear {
             server: server.clone(),
@@ -41,6 +44,7 @@ impl Ear {
             host: host.clone(),
             changes: changes.clone(),
             tracker: tracker.clone(),
+            secrets: secrets.clone(),
             open: Arc::default(),
         }
     }
@@ -56,7 +60,8 @@ impl Ear {
     }
 
     fn log_message(&self, params: Raw<'_>) {
-        let text = |name: &str| params.get(name).map_or("null", Raw::text);
+        // What the library writes itself hides secrets; the notice below is the server's own words.
+        let text = |name: &str| self.secrets.mask(params.get(name).map_or("null", Raw::text));
         log::at!(Info, "server", "{}: {} {}", self.server, text("level"), text("data"));
         let mut members = self.kind_and_server("server_log");
         for name in ["level", "logger", "data"] {
@@ -70,19 +75,47 @@ impl Ear {
 
 impl Inbound for Ear {
     fn request(&self, id: Raw<'_>, method: &str, params: Option<Raw<'_>>) -> bool {
-        if !self.host.asks(method) {
+        if !matches!(method, "elicitation/create" | "sampling/createMessage" | "roots/list") {
             return false;
         }
         let Some(mux) = self.mux.upgrade() else { return true };
+        if !self.host.serves(method) {
+            mux.respond(id.text(), &format!("\"error\":{}", Refusal::NotAnnounced.error(method)));
+            return true;
+        }
         let (host, server, open) = (self.host.clone(), self.server.clone(), self.open.clone());
         let (id, method) = (id.text().to_owned(), method.to_owned());
         let params = params.map(|params| params.text().to_owned());
         let withdrawn = CancellationToken::new();
-        open.lock().insert(id.clone(), withdrawn.clone());
+        {
+            let mut open = open.lock();
+            if open.contains_key(&id) {
+                log::at!(Warn, "mcp", "server {server:?} uses the id {id} for two requests; the second is ignored");
+                return true;
+            }
+            if open.len() >= host::OPEN_AT_MOST {
+                drop(open);
+                let most = host::OPEN_AT_MOST;
+                let refusal = Refusal::Rejected(Status::Limit, format!("{most} requests are open already"));
+                mux.respond(&id, &format!("\"error\":{}", refusal.error(&method)));
+                return true;
+            }
+            open.insert(id.clone(), withdrawn.clone());
+        }
+        let caller = mux.caller();
         self.tracker.spawn(async move {
             let params = params.as_deref().map(Raw::checked);
+            let (tool, given_up) = caller.unzip();
+            let given_up = async {
+                match &given_up {
+                    Some(given_up) => given_up.cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
             let answer = tokio::select! {
-                answer = host.fulfil(&server, &mux, &method, params, None) => Some(answer),
+                answer = host.fulfil(&server, &mux, &method, params, tool.as_deref()) => Some(answer),
+                // Nobody wants to know any more.
+                () = given_up => Some(host::unanswered(&method, Status::Cancelled, "the call was given up".to_owned())),
                 // A request that was taken back gets no response (MCP, cancellation).
                 () = withdrawn.cancelled() => None,
                 () = mux.ended().cancelled() => None,

@@ -7,20 +7,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
-use crate::context::Limits;
+use crate::context::{Deadline, Limits};
 use crate::json::{self, Kind, Raw};
+use crate::mcp::host::{OPEN_AT_MOST, Refusal};
 use crate::mcp::rpc;
-use crate::mcp::server::{Server, Session};
+use crate::mcp::server::{Server, Session, source_closed};
 use crate::outcome::{Failure, Status};
 use crate::wire::mux::{Era, Reply, Request, RequestKind};
 
 /// How often a server may ask before it answers.
 const ROUNDS: usize = 10;
-/// How often a task is polled if the server does not say, and at most.
+/// The pause between two looks at a task if the server does not say, and the shortest.
 const POLL: Duration = Duration::from_secs(1);
 const POLL_AT_LEAST: Duration = Duration::from_millis(20);
+/// The longest pause between two looks at a task, and the patience with its cancel.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// One request of the host's.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,7 @@ pub struct Ask<'a> {
     pub members: &'a str,
     pub meta: &'a str,
     /// The tool that is called, for what the host is asked.
-    pub tool: Option<&'a str>,
+    pub tool: Option<&'a Arc<str>>,
 }
 
 impl Ask<'_> {
@@ -43,24 +44,21 @@ impl Ask<'_> {
 pub async fn drive(
     server: &Arc<Server>,
     session: &Arc<Session>,
-    ask: Ask<'_>,
+    ask: &Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
-    let until = Instant::now() + limits.deadline;
     let mut more = String::new();
     for round in 0.. {
         let reply = if more.is_empty() {
-            session.request(server, ask.method, ask.members, ask.meta, limits).await?
+            session.request(server, ask, ask.members, limits).await?
         } else {
-            let mut limits = limits.clone();
-            limits.deadline = until.saturating_duration_since(Instant::now());
-            let members = if ask.members.is_empty() { more.clone() } else { format!("{},{more}", ask.members) };
-            session.request(server, ask.method, &members, ask.meta, &limits).await?
+            let members = if ask.members.is_empty() { more } else { format!("{},{more}", ask.members) };
+            session.request(server, ask, &members, limits).await?
         };
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
         }
-        let result_type = reply.raw().get("resultType").and_then(|kind| kind.as_str().map(|kind| kind.into_owned()));
+        let result_type = reply.result_type().and_then(Raw::as_str).map(|kind| kind.into_owned());
         match result_type.as_deref() {
             Some("input_required") if round == ROUNDS => {
                 return Err(Failure::new(
@@ -69,14 +67,13 @@ pub async fn drive(
                 ));
             }
             Some("input_required") => {
-                let left = until.saturating_duration_since(Instant::now());
-                let answers = answers(server, session, ask, reply.raw());
-                more = tokio::time::timeout(left, answers).await.map_err(|_| no_time(limits.deadline))??;
+                // In boxes: the plain call, of which there may be thousands, does without their room.
+                let answers = Box::pin(answers(server, session, *ask, reply.raw()));
+                more = within(session, limits, answers).await?;
             }
             Some("task") if server.shared.tasks(session) => {
-                let left = until.saturating_duration_since(Instant::now());
-                let task = task(server, session, ask, reply);
-                return tokio::time::timeout(left, task).await.map_err(|_| no_time(limits.deadline))?;
+                let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
+                return within(session, limits, Box::pin(task(server, session, *ask, reply, idle))).await;
             }
             _ => return Ok(reply),
         }
@@ -84,8 +81,20 @@ pub async fn drive(
     unreachable!("the rounds are bounded inside the loop")
 }
 
-fn no_time(deadline: Duration) -> Failure {
-    Failure::new(Status::Timeout, format!("no result within the deadline of {} ms", deadline.as_millis()))
+/// Ends `work`, which may wait without a request of its own, with the session and by the deadline.
+async fn within<T>(
+    session: &Session,
+    limits: &Limits,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        () = session.mux.ended().cancelled() => Err(session.mux.closed().unwrap_or_else(source_closed)),
+        ended = tokio::time::timeout_at(limits.deadline.at, work) => ended.unwrap_or_else(|_| {
+            let ms = limits.deadline.total.as_millis();
+            Err(Failure::new(Status::Timeout, format!("no result within the deadline of {ms} ms")))
+        }),
+    }
 }
 
 /// The members to repeat the request with: the answers, and the state as it came.
@@ -95,8 +104,8 @@ async fn answers(
     ask: Ask<'_>,
     result: Raw<'_>,
 ) -> Result<String, Failure> {
-    let requests = result.get("inputRequests").filter(|requests| requests.kind() == Kind::Object);
-    let state = result.get("requestState").filter(|state| !state.is_null());
+    let requests = member(result, "inputRequests", Kind::Object)?;
+    let state = member(result, "requestState", Kind::String)?;
     if requests.is_none_or(|requests| requests.members().next().is_none()) && state.is_none() {
         return Err(Failure::new(
             Status::Protocol,
@@ -118,21 +127,51 @@ async fn answers(
     Ok(more)
 }
 
+/// A member of a result that asks for input, if it is there. To ask again without it would be no answer.
+fn member<'a>(result: Raw<'a>, name: &str, kind: Kind) -> Result<Option<Raw<'a>>, Failure> {
+    match result.get(name).filter(|value| !value.is_null()) {
+        Some(value) if value.kind() != kind => Err(Failure::new(
+            Status::Protocol,
+            format!("the server asks for input and its {name} is {}, expected {}", value.kind().name(), kind.name()),
+        )),
+        found => Ok(found),
+    }
+}
+
 /// The host's answers to a map of requests, as a JSON object. All are asked at once. `known`: keys that were answered before.
 async fn responses(
     server: &Arc<Server>,
     session: &Arc<Session>,
-    tool: Option<&str>,
+    tool: Option<&Arc<str>>,
     requests: Raw<'_>,
     known: &[String],
 ) -> Result<String, Failure> {
+    if requests.kind() != Kind::Object {
+        let what = requests.kind().name();
+        return Err(Failure::new(
+            Status::Protocol,
+            format!("the server's inputRequests is {what}, expected an object"),
+        ));
+    }
+    let method = |request: Raw<'_>| request.get("method").and_then(Raw::as_str).unwrap_or_default().into_owned();
+    // Before the host is bothered with the others.
+    for (_, request) in requests.members() {
+        let method = method(request);
+        if !server.shared.host.serves(&method) {
+            return Err(Refusal::NotAnnounced.failure(&method));
+        }
+    }
+    if requests.members().count() > OPEN_AT_MOST {
+        let why = format!("the server asks for more than {OPEN_AT_MOST} things at once");
+        return Err(Failure::new(Status::Limit, why));
+    }
     let mut asking = tokio::task::JoinSet::new();
     for (place, (key, request)) in
         requests.members().filter(|(key, _)| !known.iter().any(|known| *known == **key)).enumerate()
     {
-        let method = request.get("method").and_then(Raw::as_str).unwrap_or_default().into_owned();
+        let method = method(request);
         let params = request.get("params").map(|params| params.text().to_owned());
-        let (server, session, tool) = (server.clone(), session.clone(), tool.map(str::to_owned));
+        let (server, session, tool) = (server.clone(), session.clone(), tool.cloned());
         let key = key.into_owned();
         asking.spawn(async move {
             let params = params.as_deref().map(Raw::checked);
@@ -172,7 +211,7 @@ impl Drop for Unwanted<'_> {
     fn drop(&mut self) {
         if !self.ended && !self.session.mux.is_closed() {
             // A task is cancelled by a request of its own, never by a cancelled notification (SEP-2663).
-            let cancel = self.session.mux.request(request("tasks/cancel", self.members));
+            let cancel = self.session.mux.request(request("tasks/cancel", self.members, LONGEST));
             // On a thread without a runtime the server finds out by the end of the session.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 runtime.spawn(cancel);
@@ -181,22 +220,29 @@ impl Drop for Unwanted<'_> {
     }
 }
 
-fn request<'a>(method: &'a str, members: &'a str) -> Request<'a> {
-    let longest = Duration::from_secs(60);
+fn request<'a>(method: &'a str, members: &'a str, idle: Duration) -> Request<'a> {
     Request {
         method,
         members,
         meta: "",
         progress: None,
         wants_progress: false,
-        idle: longest,
-        deadline: longest,
-        kind: RequestKind::Normal,
+        idle,
+        deadline: Deadline::within(idle),
+        // What a task is told is no call: cancelling one of them would cancel nothing.
+        kind: RequestKind::Poll,
+        tool: None,
     }
 }
 
 /// Polls a task to its end, and gives the reply that the call would have had.
-async fn task(server: &Arc<Server>, session: &Arc<Session>, ask: Ask<'_>, created: Reply) -> Result<Reply, Failure> {
+async fn task(
+    server: &Arc<Server>,
+    session: &Arc<Session>,
+    ask: Ask<'_>,
+    created: Reply,
+    idle: Duration,
+) -> Result<Reply, Failure> {
     let broken = |why: &str| Failure::new(Status::Protocol, format!("the server's task {why}"));
     let id = created.raw().get("taskId").filter(|id| id.kind() == Kind::String).map(|id| id.text().to_owned());
     let members = format!("\"taskId\":{}", id.ok_or_else(|| broken("has no taskId"))?);
@@ -205,14 +251,13 @@ async fn task(server: &Arc<Server>, session: &Arc<Session>, ask: Ask<'_>, create
     let mut answered: Vec<String> = Vec::new();
     loop {
         tokio::time::sleep(pause).await;
-        let reply = session.mux.request(request("tasks/get", &members)).await?;
+        let reply = session.mux.request(request("tasks/get", &members, idle)).await?;
         let state = rpc::complete("tasks/get", &reply)?;
         pause = poll_pause(state);
         match state.get("status").and_then(Raw::as_str).as_deref() {
             Some("working") => {}
             Some("input_required") => {
-                let Some(requests) = state.get("inputRequests").filter(|requests| requests.kind() == Kind::Object)
-                else {
+                let Some(requests) = state.get("inputRequests") else {
                     return Err(broken("asks for input and does not say which"));
                 };
                 let new: Vec<String> =
@@ -222,7 +267,7 @@ async fn task(server: &Arc<Server>, session: &Arc<Session>, ask: Ask<'_>, create
                 }
                 let responses = responses(server, session, ask.tool, requests, &answered).await?;
                 let update = format!("{members},\"inputResponses\":{responses}");
-                let reply = session.mux.request(request("tasks/update", &update)).await?;
+                let reply = session.mux.request(request("tasks/update", &update, idle)).await?;
                 rpc::complete("tasks/update", &reply)?;
                 answered.extend(new);
             }
@@ -249,5 +294,5 @@ async fn task(server: &Arc<Server>, session: &Arc<Session>, ask: Ask<'_>, create
 
 fn poll_pause(task: Raw<'_>) -> Duration {
     let said = task.get("pollIntervalMs").and_then(Raw::as_u64).map(Duration::from_millis);
-    said.unwrap_or(POLL).clamp(POLL_AT_LEAST, Duration::from_secs(60))
+    said.unwrap_or(POLL).clamp(POLL_AT_LEAST, LONGEST)
 }

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
+use crate::context::Deadline;
 use crate::json::{self, Kind, Raw};
 use crate::log;
-use crate::mcp::server::{Server, Session};
+use crate::mcp::rpc;
+use crate::mcp::server::{self, Server, Session};
 use crate::outcome::{Failure, Status, quoted};
-use crate::wire::mux::{Call, Era, Request, RequestKind};
+use crate::wire::mux::{self, Call, Era, Request, RequestKind};
 
 /// How often a list is read anew at most, and how far that stretches while the server keeps announcing changes.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -33,13 +36,21 @@ pub struct What {
 pub struct Changes {
     what: Mutex<What>,
     noted: Notify,
-    /// The params of the last acknowledgement of a subscription.
-    acknowledged: watch::Sender<Option<String>>,
+    subscription: watch::Sender<Subscription>,
+}
+
+/// The subscription of a session, in the modern era.
+#[derive(Clone, Debug, Default)]
+struct Subscription {
+    /// The id of its request; 0 before the first.
+    id: u64,
+    /// The params of its acknowledgement, or why there is none.
+    answer: Option<Result<String, Failure>>,
 }
 
 impl Default for Changes {
     fn default() -> Self {
-        Changes { what: Mutex::default(), noted: Notify::new(), acknowledged: watch::Sender::new(None) }
+        Changes { what: Mutex::default(), noted: Notify::new(), subscription: watch::Sender::default() }
     }
 }
 
@@ -49,8 +60,16 @@ impl Changes {
         self.noted.notify_one();
     }
 
+    /// The server acknowledged a subscription. Which one may be left out, since there is one at a time.
     pub fn acknowledged(&self, params: Raw<'_>) {
-        self.acknowledged.send_replace(Some(params.text().to_owned()));
+        let id = params.get("_meta").and_then(|meta| meta.get("io.modelcontextprotocol/subscriptionId"));
+        self.subscription.send_if_modified(|kept| {
+            let ours = id.and_then(mux::own_id).is_none_or(|id| id == kept.id);
+            if ours {
+                kept.answer = Some(Ok(params.text().to_owned()));
+            }
+            ours
+        });
     }
 
     fn take(&self) -> What {
@@ -70,14 +89,25 @@ impl Wanted {
         self.uris.lock().iter().cloned().collect()
     }
 
-    /// Remembers, or forgets, a resource whose updates the host wants.
-    pub fn set(&self, uri: &str, wanted: bool) {
+    /// Remembers, or forgets, a resource whose updates the host wants. False: it was so already.
+    pub fn set(&self, uri: &str, wanted: bool) -> bool {
         let mut uris = self.uris.lock();
-        let changed = if wanted { uris.insert(uri.to_owned()) } else { uris.remove(uri) };
-        drop(uris);
-        if changed {
-            self.changed.notify_one();
-        }
+        if wanted { uris.insert(uri.to_owned()) } else { uris.remove(uri) }
+    }
+}
+
+/// The pause between two times that something is done, while it has to be done again and again.
+#[derive(Debug)]
+struct Pace(Duration);
+
+impl Pace {
+    fn new() -> Self {
+        Pace(PAUSE)
+    }
+
+    /// The pause is over. `more`: there is something to do already.
+    fn step(&mut self, more: bool) {
+        self.0 = if more { (self.0 * 2).min(LONGEST_PAUSE) } else { PAUSE };
     }
 }
 
@@ -91,16 +121,16 @@ pub async fn serve(server: Arc<Server>, session: Arc<Session>) {
     // A session that was closed on purpose is no news.
     if let Some(failure) = session.mux.closed().filter(|failure| failure.status == Status::Transport) {
         log::at!(Warn, "mcp", "server {:?} is gone: {}", server.name, failure.message);
-        server.notice("server", &format!(",\"status\":\"failed\",\"reason\":{}", quoted(&failure.message)));
+        server.notice("server", &server::failed(&failure));
     }
 }
 
 async fn follow(server: &Arc<Server>, session: &Session) {
-    let mut pause = PAUSE;
+    let mut pace = Pace::new();
     loop {
         session.changes.noted.notified().await;
         let what = session.changes.take();
-        if what.tools {
+        if what.tools && server.shared.options.live_tools {
             match server.list_again(session).await {
                 Ok(()) => server.notice("tools_changed", ""),
                 Err(failure) => {
@@ -114,9 +144,8 @@ async fn follow(server: &Arc<Server>, session: &Session) {
         if what.prompts {
             server.notice("prompts_changed", "");
         }
-        tokio::time::sleep(pause).await;
-        let more = *session.changes.what.lock() != What::default();
-        pause = if more { (pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
+        tokio::time::sleep(pace.0).await;
+        pace.step(*session.changes.what.lock() != What::default());
     }
 }
 
@@ -132,7 +161,7 @@ async fn subscribe_again(server: &Arc<Server>, session: &Session) {
     for uri in server.wanted.uris() {
         let mut members = String::from("\"uri\":");
         json::quote(&uri, &mut members);
-        let reply = begin(session, "resources/subscribe", &members, server.call_timeout()).await;
+        let reply = begin(session, "resources/subscribe", &members, server.call_timeout(), RequestKind::Normal).await;
         if !reply.is_ok_and(|reply| !reply.is_error) {
             log::at!(Warn, "mcp", "server {:?}: the subscription of {uri} could not be made again", server.name);
         }
@@ -141,28 +170,44 @@ async fn subscribe_again(server: &Arc<Server>, session: &Session) {
 
 /// Modern: one `subscriptions/listen` that asks for what the server announces and the host wants (MCP 2026-07-28).
 async fn listen(server: &Arc<Server>, session: &Session) {
-    let mut pause = PAUSE;
+    let mut pace = Pace::new();
+    let mut old: Option<Call> = None;
     loop {
-        let filter = filter(server, session);
         let changed = server.wanted.changed.notified();
+        let filter = filter(server, session);
         if filter.is_empty() {
+            drop(old.take());
             changed.await;
             continue;
         }
         let members = format!("\"notifications\":{{{filter}}}");
-        tokio::select! {
-            // Dropping the call takes the old subscription back.
-            () = changed => continue,
-            reply = begin(session, "subscriptions/listen", &members, FOR_EVER) => {
-                if reply.is_ok_and(|reply| reply.is_error) {
-                    log::at!(Debug, "mcp", "server {:?} does not offer subscriptions", server.name);
-                    server.wanted.changed.notified().await;
-                }
+        let mut call = begin(session, "subscriptions/listen", &members, FOR_EVER, RequestKind::Subscription);
+        session.changes.subscription.send_replace(Subscription { id: call.id(), answer: None });
+        // Dropping the old one takes it back. The new one has begun, so that nothing is missed between them.
+        drop(old.take());
+        let began = Instant::now();
+        let ended = tokio::select! {
+            () = changed => {
+                old = Some(call);
+                continue;
             }
+            ended = &mut call => ended,
+        };
+        if let Ok(reply) = ended
+            && reply.is_error
+        {
+            let failure = rpc::server_error(reply.raw());
+            log::at!(Warn, "mcp", "server {:?} refuses the subscription: {failure}", server.name);
+            session.changes.subscription.send_modify(|kept| kept.answer = Some(Err(failure)));
+            server.wanted.changed.notified().await;
+            continue;
         }
         // The server ended it; the session lives.
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pace.step(began.elapsed() < LONGEST_PAUSE);
+        tokio::select! {
+            () = tokio::time::sleep(pace.0) => {}
+            () = server.wanted.changed.notified() => {}
+        }
     }
 }
 
@@ -189,7 +234,7 @@ fn filter(server: &Server, session: &Session) -> String {
     members.join(",")
 }
 
-fn begin(session: &Session, method: &str, members: &str, idle: Duration) -> Call {
+fn begin(session: &Session, method: &str, members: &str, idle: Duration, kind: RequestKind) -> Call {
     session.mux.request(Request {
         method,
         members,
@@ -197,8 +242,9 @@ fn begin(session: &Session, method: &str, members: &str, idle: Duration) -> Call
         progress: None,
         wants_progress: false,
         idle,
-        deadline: idle,
-        kind: RequestKind::Normal,
+        deadline: Deadline::within(idle),
+        kind,
+        tool: None,
     })
 }
 
@@ -210,8 +256,6 @@ pub async fn subscribe_modern(
     method: &str,
     params: Raw<'_>,
 ) -> Result<String, Failure> {
-    let mut acknowledged = session.changes.acknowledged.subscribe();
-    acknowledged.mark_unchanged();
     let uris: Vec<String> = match method {
         "subscriptions/listen" => params
             .get("notifications")
@@ -222,21 +266,44 @@ pub async fn subscribe_modern(
         _ => params.get("uri").and_then(Raw::as_str).map(|uri| uri.into_owned()).into_iter().collect(),
     };
     let wanted = method != "resources/unsubscribe";
-    for uri in &uris {
-        server.wanted.set(uri, wanted);
+    let mut subscription = session.changes.subscription.subscribe();
+    let before = subscription.borrow_and_update().id;
+    let new: Vec<&String> = uris.iter().filter(|uri| server.wanted.set(uri, wanted)).collect();
+    if !new.is_empty() {
+        server.wanted.changed.notify_one();
     }
-    server.wanted.changed.notify_one();
     if filter(server, session).is_empty() {
         return Ok("{}".to_owned());
     }
-    // The mux ends the session's calls when it ends; a server that never acknowledges is bounded by the caller's limits.
-    tokio::select! {
-        changed = acknowledged.changed() => {
-            let params = acknowledged.borrow_and_update().clone();
-            Ok(params.filter(|_| changed.is_ok()).unwrap_or_else(|| "{}".to_owned()))
+    // A server that never acknowledges is bounded by the caller's limits.
+    let answered = subscription.wait_for(|kept| (new.is_empty() || kept.id != before) && kept.answer.is_some());
+    let answer = tokio::select! {
+        kept = answered => kept.ok().and_then(|kept| kept.answer.clone()),
+        () = session.mux.ended().cancelled() => None,
+    };
+    let answer = answer.unwrap_or_else(|| Err(session.mux.closed().unwrap_or_else(server::source_closed)));
+    if answer.as_ref().is_err_and(|failure| failure.status == Status::Server) && wanted && !new.is_empty() {
+        // The rest of the subscription lives on without what was refused.
+        for uri in new {
+            server.wanted.set(uri, false);
         }
-        () = session.mux.ended().cancelled() => {
-            Err(session.mux.closed().unwrap_or_else(crate::mcp::server::source_closed))
+        server.wanted.changed.notify_one();
+    }
+    answer.map_err(|failure| failure.of(&server.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_doubles_to_a_minute_while_there_is_more_and_begins_anew_after_quiet() {
+        let mut pace = Pace::new();
+        let mut seconds = Vec::new();
+        for more in [true, true, true, true, true, true, true, false, true] {
+            seconds.push(pace.0.as_secs());
+            pace.step(more);
         }
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60, 1]);
     }
 }

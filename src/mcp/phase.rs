@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::context::{DEADLINE, Deadline};
 use crate::outcome::{Failure, Phase, Status};
 use crate::wire::mux::{Mux, Reply, Request, RequestKind};
 
@@ -43,8 +44,9 @@ impl Clock {
             progress: None,
             wants_progress: false,
             idle: self.left(),
-            deadline: crate::context::DEADLINE,
+            deadline: Deadline::within(DEADLINE),
             kind,
+            tool: None,
         })
     }
 

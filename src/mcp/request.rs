@@ -65,7 +65,8 @@ impl HostRequest {
                 let params = format!("{{{}}}", self.members);
                 let work = live::subscribe_modern(server, &session, &self.method, Raw::checked(&params));
                 let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
-                let limits = Limits { deadline: limits.deadline.min(idle), ..limits.clone() };
+                let silent = |_| Failure::new(Status::Timeout, format!("no answer for {} ms", idle.as_millis()));
+                let work = async { tokio::time::timeout(idle, work).await.map_err(silent)? };
                 return limits.bound("the subscription", work).await?.map(Outcome::document);
             }
         }
@@ -73,6 +74,9 @@ impl HostRequest {
         let reply = server.request(ask, limits).await?;
         if reply.is_error {
             return Err(rpc::server_error(reply.raw()).of(&server.name));
+        }
+        if let Some(kind) = reply.result_type().filter(|kind| kind.as_str().as_deref() == Some("input_required")) {
+            return Err(rpc::incomplete(&self.method, kind).of(&server.name));
         }
         if subscribes {
             // Made again when the server is started again.

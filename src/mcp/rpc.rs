@@ -48,7 +48,7 @@ pub fn complete<'a>(method: &str, reply: &'a Reply) -> Result<Raw<'a>, Failure> 
             format!("the server answered {method} with {what} as result, expected an object"),
         ));
     }
-    match result.get("resultType") {
+    match reply.result_type() {
         None => Ok(result),
         Some(kind) => match kind.as_str().as_deref() {
             Some("complete") => Ok(result),

@@ -79,7 +79,7 @@ impl Source {
     ) -> Result<Arc<Source>, Failure> {
         let parallel = match options.parallel {
             0 => tokio::sync::Semaphore::MAX_PERMITS,
-            parallel => parallel,
+            parallel => parallel.min(tokio::sync::Semaphore::MAX_PERMITS),
         };
         let source = Source::new(config, options, events);
         let core = &source.core;
@@ -216,20 +216,14 @@ impl Source {
         if let Some(name) = server {
             return self.find(name)?.restart().await;
         }
-        let restarts: Vec<_> = self
-            .core
-            .servers
-            .iter()
-            .filter(|server| !server.is_disabled())
-            .map(|server| {
-                let server = server.clone();
-                self.core.shared.tracker.spawn(async move { server.restart().await })
-            })
-            .collect();
-        for restart in restarts {
-            // What failed is in the status.
-            let _ = restart.await;
+        // Given up with the future: a context ends all of it.
+        let mut restarts = tokio::task::JoinSet::new();
+        for server in self.core.servers.iter().filter(|server| !server.is_disabled()) {
+            let server = server.clone();
+            restarts.spawn(self.core.shared.tracker.track_future(async move { server.restart().await }));
         }
+        // What failed is in the status.
+        while restarts.join_next().await.is_some() {}
         Ok(())
     }
 
@@ -258,13 +252,11 @@ impl Core {
             return;
         }
         self.shared.closing.cancel();
-        let core = self.clone();
-        let Some(runtime) = runtime::running() else {
-            // Without threads there is nothing left that could run.
-            core.finish();
-            return;
-        };
+        let finish = Finish(self.clone());
+        // Without threads there is nothing left that could run.
+        let Some(runtime) = runtime::running() else { return };
         runtime.spawn(async move {
+            let core = &finish.0;
             for server in &core.servers {
                 let (server, core) = (server.clone(), core.clone());
                 core.shared.tracker.clone().spawn(async move {
@@ -276,25 +268,36 @@ impl Core {
             }
             core.shared.tracker.close();
             core.shared.tracker.wait().await;
-            core.finish();
         });
     }
+}
 
-    fn finish(self: &Arc<Self>) {
-        LIVE.lock().retain(|core| !Arc::ptr_eq(core, self));
-        self.gone.cancel();
+/// Tells that nothing of a source runs any more, however its close ended: a shutdown whose time is over drops it half-way,
+/// with every task of the source, and nobody must wait for the rest.
+struct Finish(Arc<Core>);
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        LIVE.lock().retain(|core| !Arc::ptr_eq(core, &self.0));
+        self.0.gone.cancel();
     }
 }
 
 /// Closes every source, those that close already included. False: it took longer than `timeout`.
 pub async fn close_all(timeout: Duration) -> bool {
-    let live: Vec<Arc<Core>> = LIVE.lock().clone();
-    for core in &live {
-        core.begin_close(false);
-    }
     let all = async {
-        for core in &live {
-            core.gone.cancelled().await;
+        loop {
+            // Again for those that were loaded meanwhile.
+            let live: Vec<Arc<Core>> = LIVE.lock().clone();
+            if live.is_empty() {
+                break;
+            }
+            for core in &live {
+                core.begin_close(false);
+            }
+            for core in &live {
+                core.gone.cancelled().await;
+            }
         }
     };
     tokio::time::timeout(timeout, all).await.is_ok()

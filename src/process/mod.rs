@@ -14,6 +14,7 @@
 //! | `end` | the steps of a polite end |
 //! | `guardian` | the helper process that sweeps when the host is killed |
 //! | `fds` | the descriptors that a forked child of the host must not keep |
+//! | `memory` | room for large messages in huge pages |
 //! | `slots` | the table of numbers behind `fds` and `group`, readable without a lock |
 
 mod child;
@@ -23,6 +24,7 @@ pub mod fds;
 mod group;
 mod guardian;
 mod lookup;
+pub mod memory;
 mod slots;
 mod spawn;
 mod watch;

@@ -10,15 +10,14 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Secrets;
 use crate::log;
-use crate::memory;
 use crate::outcome::{Failure, Status};
-use crate::process::{self, Exit, PipeEnd, Process, Spec};
-use crate::wire::broken;
+use crate::process::{self, Exit, PipeEnd, Process, Spawned, Spec, memory};
 use crate::wire::mux::Mux;
 
 /// What one write holds at most, unless a single message is larger. A pipe holds no more.
@@ -33,6 +32,8 @@ const READS_A_TURN: usize = 16;
 const GRACE: Duration = Duration::from_millis(300);
 /// How much of a server's standard error is kept for messages.
 const TAIL: usize = 8 * 1024;
+/// A longer line of standard error is not logged.
+const LONGEST_LINE: usize = 64 * 1024;
 
 /// A running local server.
 #[derive(Debug)]
@@ -52,21 +53,25 @@ impl Local {
         secrets: Arc<Secrets>,
         tracker: &TaskTracker,
     ) -> Result<Local, Failure> {
-        let spawned = process::spawn(spec).await?;
+        let spawned = spawn(spec, tracker).await?;
         let broken_pipe = |error: std::io::Error| {
             Failure::new(Status::Spawn, format!("the pipes of the server's process cannot be watched: {error}"))
         };
         let stdin = spawned.stdin.awaitable(Interest::WRITABLE).map_err(broken_pipe)?;
         let stdout = spawned.stdout.awaitable(Interest::READABLE).map_err(broken_pipe)?;
         let stderr_pipe = spawned.stderr.awaitable(Interest::READABLE).map_err(broken_pipe)?;
-        let stderr = Arc::new(Stderr { server: server.to_owned(), secrets, tail: Mutex::new(Vec::new()) });
+        let stderr = Arc::new(Stderr { server: server.to_owned(), secrets, tail: Mutex::default() });
         let gone = CancellationToken::new();
         let process = spawned.process;
 
         let drained = tracker.spawn(drain(stderr_pipe, stderr.clone()));
         tracker.spawn({
-            let (mux, process, gone) = (mux.clone(), process.clone(), gone.clone());
+            let (mux, process) = (mux.clone(), process.clone());
+            // Also where a shutdown drops the task, or a panic ends it: nobody then serves the calls.
+            let gone = gone.clone().drop_guard();
+            let closed = CloseOnDrop(mux.clone());
             async move {
+                let _closed = closed;
                 serve(&mux, &process, stdin, stdout).await;
                 process.end().await;
                 // A process that left the group may hold the pipe for ever.
@@ -74,7 +79,7 @@ impl Local {
                 if tokio::time::timeout(GRACE, drained).await.is_err() {
                     abort.abort();
                 }
-                gone.cancel();
+                drop(gone);
             }
         });
         Ok(Local { mux, process, stderr, gone })
@@ -107,6 +112,28 @@ impl Drop for Local {
     fn drop(&mut self) {
         self.mux.close(Failure::new(Status::Closed, "the session was closed"));
     }
+}
+
+/// Closes the mux when it is dropped, with a reason that counts only if there was none before.
+struct CloseOnDrop(Arc<Mux>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close(Failure::new(Status::Closed, "the library was shut down before the call ended"));
+    }
+}
+
+/// Starts the process in a task of the source's: if the start is given up half-way, the source's close waits until what it
+/// started is gone.
+async fn spawn(spec: Spec, tracker: &TaskTracker) -> Result<Spawned, Failure> {
+    let (sender, receiver) = oneshot::channel();
+    tracker.spawn(async move {
+        if let Err(Ok(unwanted)) = sender.send(process::spawn(spec).await) {
+            unwanted.process.kill();
+            unwanted.process.end().await;
+        }
+    });
+    receiver.await.unwrap_or_else(|_| Err(Failure::new(Status::Closed, "the library was shut down")))
 }
 
 /// Serves the session until it ends, and closes the mux with the reason.
@@ -294,7 +321,7 @@ impl Lines {
             }
             let length = end - start;
             if length > mux.limit {
-                mux.over_limit(&self.buffer[start..start + length.min(broken::HEAD)]);
+                mux.over_limit(&self.buffer[start..end]);
             } else if start == 0 && length >= CHUNK {
                 // A large message moves on without a copy.
                 let rest = self.buffer.split_off(end + 1);
@@ -317,7 +344,7 @@ impl Lines {
             self.buffer.clear();
             self.searched = 0;
         } else if self.buffer.len() > mux.limit {
-            mux.over_limit(&self.buffer[..self.buffer.len().min(broken::HEAD)]);
+            mux.over_limit(&self.buffer);
             self.buffer = Vec::new();
             self.searched = 0;
             self.skipping = true;
@@ -330,22 +357,38 @@ impl Lines {
 struct Stderr {
     server: String,
     secrets: Arc<Secrets>,
-    tail: Mutex<Vec<u8>>,
+    tail: Mutex<Tail>,
+}
+
+#[derive(Debug, Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    /// It does not begin where the server began.
+    cut: bool,
 }
 
 impl Stderr {
     fn keep(&self, bytes: &[u8]) {
         let mut tail = self.tail.lock();
-        tail.extend_from_slice(bytes);
-        if tail.len() > 2 * TAIL {
-            let cut = tail.len() - TAIL;
-            tail.drain(..cut);
+        tail.bytes.extend_from_slice(bytes);
+        if tail.bytes.len() > 2 * TAIL {
+            let cut = tail.bytes.len() - TAIL;
+            tail.bytes.drain(..cut);
+            tail.cut = true;
         }
     }
 
     fn text(&self) -> String {
-        // Masked before it is cut, so that no part of a secret is left at the edge.
-        let all = self.secrets.mask(&String::from_utf8_lossy(&self.tail.lock())).into_owned();
+        // Masked before it is cut, so that no part of a secret is left at the edge. The first edge was cut before: what
+        // may be the end of a secret there is left out.
+        let tail = self.tail.lock();
+        let whole = match memchr::memchr(b'\n', &tail.bytes) {
+            _ if !tail.cut => &tail.bytes[..],
+            Some(at) => &tail.bytes[at + 1..],
+            None => &tail.bytes[self.secrets.longest().min(tail.bytes.len())..],
+        };
+        let all = self.secrets.mask(&String::from_utf8_lossy(whole)).into_owned();
+        drop(tail);
         let all = all.trim_end();
         let mut start = all.len().saturating_sub(TAIL);
         while !all.is_char_boundary(start) {
@@ -373,16 +416,21 @@ impl Stderr {
 /// Reads a server's standard error to its end, whatever it holds: a full pipe would stop the server.
 async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
     let mut buffer: Vec<u8> = Vec::new();
+    let mut skipping = false;
     let read_once = |pipe: &PipeEnd| {
         let count = pipe.read_behind(&mut buffer, TAIL)?;
         stderr.keep(&buffer[buffer.len() - count..]);
         let mut start = 0;
         while let Some(found) = memchr::memchr(b'\n', &buffer[start..]) {
-            stderr.log_line(&buffer[start..start + found]);
+            match std::mem::take(&mut skipping) {
+                true => log::at!(Info, "server", "{}: (a line longer than {LONGEST_LINE} bytes)", stderr.server),
+                false => stderr.log_line(&buffer[start..start + found]),
+            }
             start += found + 1;
         }
-        if start == 0 && buffer.len() > TAIL {
-            stderr.log_line(&buffer);
+        if start == 0 && buffer.len() > LONGEST_LINE {
+            // Its end is not logged: cut in pieces, a secret at the edge would show.
+            skipping = true;
             start = buffer.len();
         }
         buffer.drain(..start);

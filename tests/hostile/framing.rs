@@ -27,6 +27,14 @@ fn row_01_replies_made_noise_by_a_prefix_end_by_the_time_out_and_are_quoted() {
 }
 
 #[test]
+fn row_01_a_secret_in_a_quoted_line_is_masked() {
+    let mut entry = hostile_within(1_000, "environment-in-stdout", &[]);
+    entry["env"] = json!({"API_TOKEN": "s3cret-value"});
+    let server = fails(entry, "initialize", &["time-out of 1000 ms", "signed in with ***"]);
+    assert!(!server.to_string().contains("s3cret"), "{server}");
+}
+
+#[test]
 fn row_02_invalid_utf8_becomes_replacement_characters() {
     for era in ERAS {
         assert_eq!(odd("invalid-utf8", era, &[]).well_under(GENEROUS).ok(), "caf\u{fffd} \u{fffd}\u{fffd}!");

@@ -7,6 +7,7 @@ mod common;
 
 mod calls;
 mod framing;
+mod input;
 mod lifecycle;
 mod lists;
 mod odd_results;

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::common::{GENEROUS, Loaded, hostile, load, load_with, scratch, until};
+use crate::common::{Context, GENEROUS, Loaded, hostile, load, load_with, scratch, until};
 use crate::{ERAS, connected, echoes, pid, received, runs};
 
 /// A server `s` with a state file, and the file.
@@ -111,6 +111,20 @@ fn the_back_off_doubles() {
         let least = u128::from(200 * 2u32.pow(failures)) * 3 / 4;
         assert!(next.took.as_millis() >= least, "{failures}: {:?}", next.took);
     }
+}
+
+#[test]
+fn a_deadline_covers_the_start_and_the_call() {
+    let mut entry = hostile("never-answers-or-crashes", &[]);
+    entry["restart"] = json!({"backoffMs": 800});
+    let loaded = load(json!({"s": entry}));
+    loaded.call("s_crash", json!({})).failed("TN_E_TRANSPORT", &["exit status 3"]);
+    let done = loaded.call_with("s_odd", json!({}), &Context::deadline(1_200));
+    done.failed("TN_E_TIMEOUT", &["deadline of 1200 ms"]).well_under(3 * 1_800);
+    // The next start waits for twice as long, which is longer than the whole call may take.
+    loaded.call("s_crash", json!({})).failed("TN_E_TRANSPORT", &["exit status 3"]);
+    let done = loaded.call_with("s_odd", json!({}), &Context::deadline(300));
+    done.failed("TN_E_TIMEOUT", &["the start of the server", "deadline of 300 ms"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A server on the official Rust SDK, in both eras: the peer that shows how the SDK itself understands the protocol.
 //!
 //! Tools: `echo`, `fail`, `slow` (progress, stops when cancelled) and `confirm` (asks for input: one round of
-//! `input_required`, so 2026-07-28 only). One resource, `fixture://hello`.
+//! `input_required`, so 2026-07-28 only) and `job` (a task: works, asks, and greets). One resource, `fixture://hello`.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::*;
 use rmcp::schemars::{self, JsonSchema};
 use rmcp::service::{RequestContext, RoleServer};
+use rmcp::task_manager::{TaskManager, TaskOptions};
 use rmcp::{ErrorData, ServerHandler, ServiceExt, tool, tool_handler, tool_router, transport};
 use serde::Deserialize;
 use serde_json::json;
@@ -17,8 +18,9 @@ use serde_json::json;
 const URI: &str = "fixture://hello";
 const STATE: &str = "asked \"once\".";
 
-#[derive(Debug)]
-struct Server;
+struct Server {
+    tasks: TaskManager,
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Echo {
@@ -77,39 +79,75 @@ impl Server {
         InputResponses(responses): InputResponses,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(state) = state else {
-            let ask: InputRequest = decode(json!({
-                "method": "elicitation/create",
-                "params": {
-                    "mode": "form",
-                    "message": "What is your name?",
-                    "requestedSchema": {
-                        "type": "object",
-                        "properties": {"name": {"type": "string", "default": "nobody"}},
-                        "required": ["name"]
-                    }
-                }
-            }))?;
-            let asked = InputRequests::from_iter([("name".to_owned(), ask)]);
+            let asked = InputRequests::from_iter([("name".to_owned(), question()?)]);
             return Ok(InputRequiredResult::new(Some(asked), Some(STATE.to_owned())).into());
         };
         if state != STATE {
             return Err(ErrorData::invalid_params(format!("requestState came back as {state:?}, not {STATE:?}"), None));
         }
         let answer = responses.as_ref().and_then(|all| all.get("name")).map(|answer| json!(answer)).unwrap_or_default();
-        let text = match (answer["action"].as_str(), answer["content"]["name"].as_str()) {
-            (Some("accept"), Some(name)) => format!("hello {name}"),
-            _ => format!("no name given: {answer}"),
-        };
-        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+        Ok(greeting(&answer).into())
     }
+
+    #[tool(description = "A task that works for durationMs, asks for a name, then greets it.")]
+    async fn job(&self, Parameters(Slow { duration_ms, .. }): Parameters<Slow>) -> CallToolResponse {
+        let task = self.tasks.spawn(TaskOptions::new().with_poll_interval_ms(20), |context| {
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_millis(duration_ms)).await;
+                Ok(greeting(&context.request_input("name", question()?).await?))
+            })
+        });
+        CreateTaskResult::new(task).into()
+    }
+}
+
+fn question() -> Result<InputRequest, ErrorData> {
+    decode(json!({
+        "method": "elicitation/create",
+        "params": {
+            "mode": "form",
+            "message": "What is your name?",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {"name": {"type": "string", "default": "nobody"}},
+                "required": ["name"]
+            }
+        }
+    }))
+}
+
+fn greeting(answer: &serde_json::Value) -> CallToolResult {
+    let text = match (answer["action"].as_str(), answer["content"]["name"].as_str()) {
+        (Some("accept"), Some(name)) => format!("hello {name}"),
+        _ => format!("no name given: {answer}"),
+    };
+    CallToolResult::success(vec![ContentBlock::text(text)])
 }
 
 #[tool_handler]
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build());
+        let mut info =
+            ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build());
         info.server_info = Implementation::new("rmcp-server", env!("CARGO_PKG_VERSION"));
         info
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Ok(GetTaskResult::new(self.tasks.get_task(&request.task_id)?))
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        let answers = request.input_responses.into_iter().map(|(key, answer)| (key, json!(answer)));
+        self.tasks.update_task(&request.task_id, answers)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
     }
 
     async fn list_resources(
@@ -143,7 +181,7 @@ fn decode<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> Result<T,
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        Server.serve(transport::stdio()).await?.waiting().await?;
+        Server { tasks: TaskManager::new() }.serve(transport::stdio()).await?.waiting().await?;
         Ok(())
     })
 }

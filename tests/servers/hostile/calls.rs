@@ -338,7 +338,7 @@ const fn asks(name: &'static str, about: &'static str, on: On) -> Behaviour {
 }
 
 /// The argument `params` of the call, if it is there, is asked instead.
-fn ask(server: &mut Server, message: &Message, method: &str, params: Value) -> Turn {
+pub fn ask(server: &mut Server, message: &Message, method: &str, params: Value) -> Turn {
     let params = message.params["arguments"].get("params").cloned().unwrap_or(params);
     if message.method.is_empty() && message.id == "ask" {
         let id = server.waiting.take();
@@ -358,19 +358,19 @@ fn ask(server: &mut Server, message: &Message, method: &str, params: Value) -> T
     }
 }
 
-fn form() -> Value {
+pub fn form() -> Value {
     json!({"method": "elicitation/create", "params": {"mode": "form", "message": "Go on?", "requestedSchema": {
         "type": "object",
         "properties": {"confirmed": {"type": "boolean", "default": true}}
     }}})
 }
 
-fn input_required(requests: Value) -> Turn {
+pub fn input_required(requests: Value) -> Turn {
     Turn::Result(json!({"resultType": "input_required", "inputRequests": requests, "requestState": STATE}))
 }
 
 /// A second round: the answers as text if the state came back as it was. `first` is what the first round gives.
-fn answered(message: &Message, first: impl FnOnce(&Message) -> Turn) -> Turn {
+pub fn answered(message: &Message, first: impl FnOnce(&Message) -> Turn) -> Turn {
     match message.params.get("requestState") {
         None => first(message),
         Some(state) if *state == STATE => {

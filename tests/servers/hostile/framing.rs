@@ -50,6 +50,17 @@ pub const TABLE: &[Behaviour] = &[
         ..PLAIN
     },
     Behaviour {
+        name: "environment-in-stdout",
+        about: "writes the value of --variable (API_TOKEN) to stdout, and answers nothing: a secret that must be masked",
+        at: "",
+        start: |server| {
+            let value = std::env::var(server.option("variable").unwrap_or("API_TOKEN")).unwrap_or_default();
+            raw(format!("signed in with {value}\n").as_bytes());
+        },
+        on: |_, _| Turn::Handled,
+        ..PLAIN
+    },
+    Behaviour {
         name: "pretty-printed",
         about: "every reply over several lines",
         write: |_, message| raw(format!("{message:#}\n").as_bytes()),

@@ -21,6 +21,7 @@
 
 mod calls;
 mod framing;
+mod host;
 mod lifecycle;
 mod lists;
 mod process;
@@ -33,7 +34,7 @@ use std::process::{Command, exit};
 use server::{Behaviour, OPTIONS, Server};
 
 fn table() -> impl Iterator<Item = &'static Behaviour> {
-    [framing::TABLE, lifecycle::TABLE, lists::TABLE, calls::TABLE, process::TABLE].into_iter().flatten()
+    [framing::TABLE, lifecycle::TABLE, lists::TABLE, calls::TABLE, host::TABLE, process::TABLE].into_iter().flatten()
 }
 
 fn main() {

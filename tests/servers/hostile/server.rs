@@ -107,7 +107,7 @@ pub struct Server {
     /// Free for the behaviour: the id of a request that is answered later.
     pub waiting: Value,
     /// The id of the open `subscriptions/listen`.
-    listen: Value,
+    pub listen: Value,
 }
 
 impl Server {

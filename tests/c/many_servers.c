@@ -1,0 +1,74 @@
+/* 200 servers, of which half never answer: the load takes one time-out, not a hundred, and then everything is as it was.
+ * valgrind: no, it looks at memory and starts 400 processes */
+
+#include "test.h"
+
+#include <malloc.h>
+
+/* Bytes that are allocated and not freed. What the process holds beyond them is the allocator's own business. */
+static size_t allocated(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+enum { SERVERS = 200, TIMEOUT = 4000 };
+
+static int count_of(const char *text, const char *part) {
+    int count = 0;
+    for (text = strstr(text, part); text; text = strstr(text + 1, part))
+        count++;
+    return count;
+}
+
+static void load_and_close(int threads) {
+    config servers = {0};
+    char name[32], members[32];
+    snprintf(members, sizeof members, ",\"timeout\":%d", TIMEOUT);
+    for (int i = 0; i < SERVERS; i++) {
+        snprintf(name, sizeof name, "server%d", i);
+        if (i % 2)
+            add_server(&servers, name, "hostile-server", "never-replies", members);
+        else
+            add_tiny(&servers, name);
+    }
+    int64_t began = now_ms();
+    tn_result *result = tn_mcp_load(config_text(&servers), NULL, NULL, NULL);
+    int64_t took = now_ms() - began;
+    config_free(&servers);
+    CHECK_STATUS(result, TN_OK);
+    CHECK_INT(count_of(tn_result_json(result, NULL), "\"status\":\"connected\""), SERVERS / 2);
+    CHECK_INT(count_of(tn_result_json(result, NULL), "\"status\":\"failed\""), SERVERS / 2);
+    CHECK_HAS(tn_result_json(result, NULL), "\"phase\":\"initialize\"");
+    CHECK(took >= TIMEOUT);
+    CHECK(took < 5 * TIMEOUT);
+    CHECK_INT(count_threads(), threads);
+    tn_mcp *mcp = tn_result_take_mcp(result);
+    tn_free(result);
+    check_echo(mcp, "server0");
+    check_echo(mcp, "server198");
+    EXPECT(tn_mcp_close(mcp, NULL), TN_OK);
+    CHECK_INT(count_processes(getpid()), 0);
+    tn_free(mcp);
+}
+
+int main(void) {
+    begin();
+    CHECK_INT(tn_log_to_callback(0, NULL, 0, NULL), TN_OK);
+    config servers = {0};
+    add_tiny(&servers, "a");
+    tn_mcp *mcp = load_all(&servers);
+    tn_free(tn_mcp_close(mcp, NULL));
+    tn_free(mcp);
+    int fds = count_fds(), threads = count_threads();
+
+    load_and_close(threads);
+    size_t after_first = allocated();
+    CHECK_INT(count_fds(), fds);
+    load_and_close(threads);
+    CHECK_INT(count_fds(), fds);
+    /* Less than one leaked buffer a server. */
+    if (allocated() > after_first + SERVERS * 1024)
+        FAIL("memory in use grew from %zu to %zu bytes", after_first, allocated());
+    finish();
+    return 0;
+}

@@ -7,7 +7,7 @@ CARGO ?= cargo
 export CC ?= cc
 export CXX ?= c++
 
-.PHONY: library header third-party demo test bench install clean
+.PHONY: library header third-party demo test bench install dist-python clean
 
 # The shared library as it is shipped: $(TARGET)/dist/libtoolnexus.so. Only with one crate type does cargo keep fat LTO.
 library:
@@ -39,6 +39,10 @@ bench: library
 install: library
 	$(CARGO) rustc --locked --profile dist --lib --crate-type staticlib
 	tools/install "$(DESTDIR)" "$(PREFIX)" "$(LIBDIR)"
+
+# The Python wheel, with the shared library inside: $(TARGET)/python.
+dist-python:
+	tools/dist-python
 
 clean:
 	$(CARGO) clean

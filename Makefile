@@ -2,11 +2,12 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
+LIBDIR ?= lib
 CARGO ?= cargo
 export CC ?= cc
 export CXX ?= c++
 
-.PHONY: library header third-party demo test bench dist-java install clean
+.PHONY: library header third-party demo test bench install dist-python dist-java clean
 
 # The shared library as it is shipped: $(TARGET)/dist/libtoolnexus.so. Only with one crate type does cargo keep fat LTO.
 library:
@@ -39,10 +40,14 @@ bench: library
 dist-java: library
 	tools/dist-java
 
-# Installs to $(DESTDIR)$(PREFIX): both libraries, the header, the pkg-config file and the licences.
+# Installs to $(DESTDIR)$(PREFIX): both libraries (in $(LIBDIR)), the headers, the files for pkg-config and CMake, the licences.
 install: library
 	$(CARGO) rustc --locked --profile dist --lib --crate-type staticlib
-	tools/install "$(DESTDIR)" "$(PREFIX)"
+	tools/install "$(DESTDIR)" "$(PREFIX)" "$(LIBDIR)"
+
+# The Python wheel, with the shared library inside: $(TARGET)/python.
+dist-python:
+	tools/dist-python
 
 clean:
 	$(CARGO) clean

@@ -654,7 +654,8 @@ tn_status tn_mcp_request_submit(struct tn_mcp *mcp,
  *
  * @param mcp      a source
  * @param server   the server's name in the config, or NULL for all of them
- * @param context  its deadline and its cancel end the waiting; or NULL
+ * @param context  its deadline and its cancel end the whole restart; a server that is down then is started again by the
+ *                 next call to it; or NULL
  * @return         a result with the document of tn_mcp_status, yours to free. With one server named: what it failed with;
  *                 TN_E_NOT_FOUND if there is none of that name
  *
@@ -1079,11 +1080,12 @@ struct tn_queue *tn_queue_with_callback(tn_event_fn call,
 /**
  * A socket to wait on (poll, epoll, kqueue, an event loop) beside the host's other descriptors. It gets a byte whenever the
  * queue goes from empty to not empty. When it is readable: read what it holds away, then take until fewer events come
- * than were asked for. End-of-file: the queue is gone.
+ * than were asked for. End-of-file: nothing will come any more; the queue was freed, or was closed and is empty.
  *
- * @param queue  a queue
+ * @param queue  a queue made with tn_queue_new
  * @return       a new stream socket, non-blocking and close-on-exec, yours to close; an earlier one of this queue gets
- *               end-of-file. -1 if queue is not good, if it is closed and empty, or if there are no descriptors left
+ *               end-of-file. -1 if queue is not good, if it has a callback, if nothing will come any more, or if there are
+ *               no descriptors left
  *
  * Any thread. Never blocks.
  */

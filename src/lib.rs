@@ -14,6 +14,7 @@ pub mod process;
 pub mod queue;
 pub mod runtime;
 pub mod schema;
+pub mod submit;
 pub mod tool;
 pub mod toolkit;
 pub mod wire;

@@ -160,6 +160,10 @@ pub trait Document: Send + Sync {
     fn output(&self) -> String;
     /// The whole document.
     fn json(&self) -> String;
+    /// About how many bytes the document has.
+    fn size(&self) -> usize {
+        0
+    }
 }
 
 /// A text that C can read: followed by a NUL, its length known.
@@ -244,6 +248,11 @@ impl Outcome {
     pub fn json(&self) -> &Text {
         self.json.get_or_init(|| Text::new(self.document.json()))
     }
+
+    /// About how many bytes the document has.
+    pub fn size(&self) -> usize {
+        self.document.size()
+    }
 }
 
 impl fmt::Debug for Outcome {
@@ -270,6 +279,9 @@ impl Document for Plain {
     }
     fn json(&self) -> String {
         self.json.clone()
+    }
+    fn size(&self) -> usize {
+        self.json.len()
     }
 }
 
@@ -304,6 +316,9 @@ impl ToolText {
 impl Document for ToolText {
     fn output(&self) -> String {
         self.output.clone()
+    }
+    fn size(&self) -> usize {
+        self.output.len()
     }
     fn json(&self) -> String {
         let error = self.failure.as_ref().map(|failure| format!(",\"error\":{}", failure.json()));

@@ -4,13 +4,14 @@
 //! dropped, and of those the host is told how many.
 #![forbid(unsafe_code)]
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -62,15 +63,28 @@ struct State {
     events: VecDeque<(u64, Event)>,
     notices: VecDeque<(u64, Notice)>,
     next: u64,
-    /// The calls that are to complete here, and what stops them.
-    open: HashMap<u64, Option<AbortHandle>>,
-    next_call: u64,
+    open: Calls,
     closed: bool,
     /// Nothing is kept or delivered any more.
     discarded: bool,
     waiting: usize,
+    /// An [`Announce`] is on its way: what comes meanwhile needs none of its own.
+    announcing: bool,
     wake: Option<Arc<dyn Wake>>,
-    thread: Option<JoinHandle<()>>,
+}
+
+/// The calls that are to complete in a queue, and what stops them.
+#[derive(Default)]
+struct Calls {
+    places: Vec<Place>,
+    free: Vec<usize>,
+    next: u64,
+}
+
+struct Place {
+    /// The number of the call that has the place; places are used again, numbers are not.
+    call: Option<u64>,
+    stop: Option<AbortHandle>,
 }
 
 /// A queue.
@@ -78,10 +92,17 @@ pub struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     closed: CancellationToken,
+    /// It is read by a thread of its own.
+    has_callback: bool,
 }
 
-/// Every queue, for the shutdown.
-static LIVE: Mutex<Vec<Weak<Queue>>> = Mutex::new(Vec::new());
+/// Every queue, and the threads of callback queues, for the shutdown.
+static LIVE: Mutex<Live> = Mutex::new(Live { queues: Vec::new(), threads: Vec::new() });
+
+struct Live {
+    queues: Vec<Weak<Queue>>,
+    threads: Vec<JoinHandle<()>>,
+}
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -99,49 +120,65 @@ pub enum Taken {
 
 impl Queue {
     pub fn new() -> Arc<Queue> {
+        Queue::make(false)
+    }
+
+    fn make(has_callback: bool) -> Arc<Queue> {
         let queue = Arc::new(Queue {
             state: Mutex::new(State {
                 events: VecDeque::new(),
                 notices: VecDeque::new(),
                 next: 0,
-                open: HashMap::new(),
-                next_call: 0,
+                open: Calls::default(),
                 closed: false,
                 discarded: false,
                 waiting: 0,
+                announcing: false,
                 wake: None,
-                thread: None,
             }),
             changed: Condvar::new(),
             closed: CancellationToken::new(),
+            has_callback,
         });
-        let mut live = LIVE.lock();
-        live.retain(|queue| queue.strong_count() > 0);
-        live.push(Arc::downgrade(&queue));
+        let queues = &mut LIVE.lock().queues;
+        // Only when the list would grow: many queues at once are not looked through for each new one.
+        if queues.len() == queues.capacity() {
+            queues.retain(|queue| queue.strong_count() > 0);
+        }
+        queues.push(Arc::downgrade(&queue));
         queue
     }
 
     /// A queue that is read by a thread of its own, which calls `callback` for one event after the other and drops it when
     /// nothing comes any more. Gives the callback back if no thread can be started.
     pub fn with_callback<C: Callback + 'static>(callback: C) -> Result<Arc<Queue>, C> {
-        let queue = Queue::new();
+        let queue = Queue::make(true);
         let reader = queue.clone();
         let (hand_over, handed) = std::sync::mpsc::channel::<C>();
         let started = runtime::thread("toolnexus-queue", move || {
             runtime::enter_callbacks();
             let Ok(mut callback) = handed.recv() else { return };
-            while let Taken::Events(events) = reader.wait(1, None) {
+            while let Taken::Events(events) = reader.wait(Most::events(1), None) {
                 for event in events {
                     callback.event(event);
                 }
             }
         });
         match started {
-            Ok(thread) => queue.state.lock().thread = Some(thread),
+            Ok(thread) => {
+                let threads = &mut LIVE.lock().threads;
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(thread);
+            }
             Err(_) => return Err(callback),
         }
         hand_over.send(callback).map_err(|unsent| unsent.0)?;
         Ok(queue)
+    }
+
+    /// True if a callback gets what comes: nobody else may take it.
+    pub fn has_callback(&self) -> bool {
+        self.has_callback
     }
 
     // -- what comes in ----------------------------------------------------------------------------------------------
@@ -152,15 +189,13 @@ impl Queue {
         if state.closed {
             return Err(Failure::new(Status::Closed, "the queue is closed"));
         }
-        let call = state.next_call;
-        state.next_call += 1;
-        state.open.insert(call, None);
+        let (place, call) = state.open.add();
         drop(state);
-        Ok(Ticket { queue: self.clone(), call, id, open: true })
+        Ok(Ticket { queue: self.clone(), place, call, id, open: true })
     }
 
     /// Puts an event of the library's own: a request, a call of a host tool, a cancel. False: the queue is closed.
-    pub fn push(&self, kind: Kind, id: u64, outcome: Outcome) -> bool {
+    pub fn push(self: &Arc<Self>, kind: Kind, id: u64, outcome: Outcome) -> bool {
         let state = self.state.lock();
         if state.closed {
             return false;
@@ -170,7 +205,7 @@ impl Queue {
     }
 
     /// Puts a notice, whose document has these members. It may be dropped if nobody reads.
-    pub fn notice(&self, id: u64, members: String) {
+    pub fn notice(self: &Arc<Self>, id: u64, members: String) {
         let mut state = self.state.lock();
         if state.closed {
             return;
@@ -190,7 +225,7 @@ impl Queue {
         self.announce(state, was_empty);
     }
 
-    fn put(&self, mut state: parking_lot::MutexGuard<'_, State>, event: Event) {
+    fn put(self: &Arc<Self>, mut state: MutexGuard<'_, State>, event: Event) {
         if state.discarded {
             drop(state);
             // Outside the lock: what the event holds may be the last of a source.
@@ -203,42 +238,44 @@ impl Queue {
         self.announce(state, was_empty);
     }
 
-    fn announce(&self, state: parking_lot::MutexGuard<'_, State>, was_empty: bool) {
-        let waiting = state.waiting > 0;
-        let wake = if was_empty { state.wake.clone() } else { None };
-        drop(state);
-        if waiting {
-            self.changed.notify_one();
+    /// Says that something came, if the queue was empty. On the I/O thread that is put off until the tasks that are ready
+    /// now have run: what they complete is told together, at the price of one wake-up.
+    fn announce(self: &Arc<Self>, mut state: MutexGuard<'_, State>, was_empty: bool) {
+        if !was_empty || state.announcing || (state.waiting == 0 && state.wake.is_none()) {
+            return;
         }
-        if let Some(wake) = wake {
-            wake.wake();
+        state.announcing = true;
+        drop(state);
+        let announce = Announce(self.clone());
+        if runtime::on_io_thread()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            // A runtime that is shut down drops it at once, which does the same.
+            runtime.spawn(async move { drop(announce) });
         }
     }
 
-    fn complete(&self, call: u64, id: u64, outcome: Outcome) {
+    fn complete(self: &Arc<Self>, ticket: &Ticket, outcome: Outcome) {
         let mut state = self.state.lock();
-        state.open.remove(&call);
-        let last = state.closed && state.open.is_empty();
-        self.put(state, Event { kind: Kind::Done, id, outcome });
-        if last {
-            // Takers that wait learn that nothing comes after this.
-            self.changed.notify_all();
-        }
+        state.open.remove(ticket.place, ticket.call);
+        self.put(state, Event { kind: Kind::Done, id: ticket.id, outcome });
     }
 
     // -- what goes out ----------------------------------------------------------------------------------------------
 
-    /// Takes up to `most` events, waiting up to `timeout` (None: for ever) for the first. No events: the time is over.
-    pub fn wait(&self, most: usize, timeout: Option<Duration>) -> Taken {
+    /// Takes up to `most`, waiting up to `timeout` (None: for ever) for the first. No events: the time is over.
+    pub fn wait(&self, most: Most, timeout: Option<Duration>) -> Taken {
         let until = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.state.lock();
         loop {
-            let events = state.take(most);
-            if !events.is_empty() {
-                return Taken::Events(events);
+            if !state.is_empty() {
+                return self.take(state, most);
             }
-            if state.discarded || (state.closed && state.open.is_empty()) {
+            if state.is_over() {
                 return Taken::Closed;
+            }
+            if timeout == Some(Duration::ZERO) {
+                return Taken::Events(Vec::new());
             }
             state.waiting += 1;
             let timed_out = match until {
@@ -249,18 +286,35 @@ impl Queue {
                 Some(until) => self.changed.wait_until(&mut state, until).timed_out(),
             };
             state.waiting -= 1;
-            if timed_out {
-                return Taken::Events(state.take(most));
+            if timed_out && state.is_empty() {
+                return Taken::Events(Vec::new());
             }
         }
     }
 
-    /// Has `wake` called whenever the queue goes from empty to not empty, in place of an earlier one.
-    pub fn set_wake(&self, wake: Arc<dyn Wake>) {
+    /// Only the first of several events wakes a taker; each taker passes on what it leaves.
+    fn take(&self, mut state: MutexGuard<'_, State>, most: Most) -> Taken {
+        let events = state.take(most);
+        let others_wait = state.waiting > 0;
+        let more = !state.is_empty();
+        let ended = !more && state.is_over();
+        let wake = if ended { state.wake.take() } else { None };
+        drop(state);
+        if others_wait && more {
+            self.changed.notify_one();
+        } else if others_wait && ended {
+            self.changed.notify_all();
+        }
+        drop(wake);
+        Taken::Events(events)
+    }
+
+    /// Has `wake` called whenever the queue goes from empty to not empty, in place of an earlier one; it is dropped when
+    /// nothing comes any more. False: that is so already.
+    pub fn set_wake(&self, wake: Arc<dyn Wake>) -> bool {
         let mut state = self.state.lock();
-        let gone = state.discarded || (state.closed && state.open.is_empty() && state.is_empty());
-        if gone {
-            return;
+        if state.is_empty() && state.is_over() {
+            return false;
         }
         let ready = !state.is_empty();
         let before = state.wake.replace(wake.clone());
@@ -269,6 +323,7 @@ impl Queue {
         if ready {
             wake.wake();
         }
+        true
     }
 
     // -- the end ----------------------------------------------------------------------------------------------------
@@ -280,8 +335,14 @@ impl Queue {
 
     /// Refuses what comes from now on, and cancels the calls that are to complete here: they complete as cancelled.
     pub fn close(&self) {
-        let calls = self.state.lock().close();
+        let (calls, wake) = {
+            let mut state = self.state.lock();
+            let calls = state.close();
+            let ended = state.is_empty() && state.is_over();
+            (calls, if ended { state.wake.take() } else { None })
+        };
         self.after_close(calls);
+        drop(wake);
     }
 
     /// Closes, and drops what is unread. Nothing is delivered any more.
@@ -307,18 +368,93 @@ impl Queue {
     /// Ends every queue: what is in them can still be read, and what is pending completes. Waits for the threads of callback
     /// queues until `until`. False: one did not end in time.
     pub fn shut_down_all(until: Instant) -> bool {
-        let queues: Vec<Arc<Queue>> = LIVE.lock().drain(..).filter_map(|queue| queue.upgrade()).collect();
-        for queue in &queues {
+        let (queues, threads) = {
+            let mut live = LIVE.lock();
+            (std::mem::take(&mut live.queues), std::mem::take(&mut live.threads))
+        };
+        for queue in queues.iter().filter_map(Weak::upgrade) {
             queue.close();
         }
-        let mut ended = true;
-        for queue in queues {
-            let thread = queue.state.lock().thread.take();
-            if let Some(thread) = thread {
-                ended &= runtime::join(thread, until.saturating_duration_since(Instant::now()));
+        for thread in &threads {
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_micros(200));
             }
         }
-        ended
+        let (ended, running): (Vec<_>, Vec<_>) = threads.into_iter().partition(JoinHandle::is_finished);
+        for thread in ended {
+            // A callback that panicked is the host's, and the thread is gone either way.
+            let _ = thread.join();
+        }
+        let all = running.is_empty();
+        // The next shutdown waits for them again.
+        LIVE.lock().threads.extend(running);
+        all
+    }
+}
+
+/// Wakes who waits for a queue when it is dropped.
+struct Announce(Arc<Queue>);
+
+impl Drop for Announce {
+    fn drop(&mut self) {
+        let queue = &self.0;
+        let mut state = queue.state.lock();
+        state.announcing = false;
+        if state.is_empty() {
+            // Somebody came by and took it.
+            return;
+        }
+        let waiting = state.waiting > 0;
+        let wake = state.wake.clone();
+        drop(state);
+        if waiting {
+            queue.changed.notify_one();
+        }
+        if let Some(wake) = wake {
+            wake.wake();
+        }
+    }
+}
+
+impl Calls {
+    fn add(&mut self) -> (usize, u64) {
+        let call = self.next;
+        self.next += 1;
+        let place = self.free.pop().unwrap_or(self.places.len());
+        match self.places.get_mut(place) {
+            Some(free) => free.call = Some(call),
+            None => self.places.push(Place { call: Some(call), stop: None }),
+        }
+        (place, call)
+    }
+
+    fn get(&mut self, place: usize, call: u64) -> Option<&mut Place> {
+        self.places.get_mut(place).filter(|place| place.call == Some(call))
+    }
+
+    fn remove(&mut self, place: usize, call: u64) {
+        if let Some(found) = self.get(place, call) {
+            *found = Place { call: None, stop: None };
+            self.free.push(place);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.places.len()
+    }
+}
+
+/// How much is taken at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    pub events: usize,
+    /// About so many bytes of documents, but always one event.
+    pub bytes: usize,
+}
+
+impl Most {
+    pub fn events(events: usize) -> Most {
+        Most { events, bytes: usize::MAX }
     }
 }
 
@@ -332,19 +468,34 @@ impl State {
         self.next
     }
 
-    fn close(&mut self) -> Vec<AbortHandle> {
-        self.closed = true;
-        self.open.values_mut().filter_map(Option::take).collect()
+    /// True if nothing comes in any more.
+    fn is_over(&self) -> bool {
+        self.discarded || (self.closed && self.open.is_empty())
     }
 
-    fn take(&mut self, most: usize) -> Vec<Event> {
-        let count = most.min(self.events.len() + self.notices.len());
+    fn close(&mut self) -> Vec<AbortHandle> {
+        self.closed = true;
+        self.open.places.iter_mut().filter_map(|place| place.stop.take()).collect()
+    }
+
+    fn take(&mut self, most: Most) -> Vec<Event> {
+        let count = most.events.min(self.events.len() + self.notices.len());
         let mut taken = Vec::with_capacity(count);
+        let mut bytes = 0usize;
         while taken.len() < count {
             let notice_first = match (self.events.front(), self.notices.front()) {
                 (Some((event, _)), Some((notice, _))) => notice < event,
                 (event, _) => event.is_none(),
             };
+            let size = if notice_first {
+                self.notices.front().map_or(0, |(_, notice)| notice.members.len())
+            } else {
+                self.events.front().map_or(0, |(_, event)| event.outcome.size())
+            };
+            bytes = bytes.saturating_add(size);
+            if bytes > most.bytes && !taken.is_empty() {
+                break;
+            }
             if notice_first {
                 taken.extend(self.notices.pop_front().map(|(_, notice)| notice.event()));
             } else {
@@ -371,6 +522,7 @@ impl Notice {
 #[derive(Debug)]
 pub struct Ticket {
     queue: Arc<Queue>,
+    place: usize,
     call: u64,
     id: u64,
     open: bool,
@@ -379,31 +531,35 @@ pub struct Ticket {
 impl Ticket {
     pub fn complete(mut self, outcome: Outcome) {
         self.open = false;
-        self.queue.complete(self.call, self.id, outcome);
+        self.queue.complete(&self, outcome);
     }
 
-    /// The call's number in its queue, for [`Queue::track`].
-    pub fn call(&self) -> u64 {
-        self.call
-    }
-
-    pub fn queue(&self) -> &Arc<Queue> {
-        &self.queue
+    /// What [`Ticket::complete`] needs to be told of who stops the call.
+    pub fn track(&self) -> Track {
+        Track { queue: self.queue.clone(), place: self.place, call: self.call }
     }
 }
 
-impl Queue {
-    /// Says what stops a call that was begun here.
-    pub fn track(&self, call: u64, stop: AbortHandle) {
-        let mut state = self.state.lock();
+/// Where to say what stops a call.
+#[derive(Debug)]
+pub struct Track {
+    queue: Arc<Queue>,
+    place: usize,
+    call: u64,
+}
+
+impl Track {
+    /// Says what stops the call. If its queue is closed already it is stopped at once.
+    pub fn stop_with(self, stop: AbortHandle) {
+        let mut state = self.queue.state.lock();
         let closed = state.closed;
-        if let Some(slot) = state.open.get_mut(&call) {
-            if closed {
+        match state.open.get(self.place, self.call) {
+            Some(place) if !closed => place.stop = Some(stop),
+            Some(_) => {
                 drop(state);
                 stop.abort();
-            } else {
-                *slot = Some(stop);
             }
+            None => {}
         }
     }
 }
@@ -416,7 +572,7 @@ impl Drop for Ticket {
             } else {
                 Failure::new(Status::Closed, "the library was shut down before the call ended")
             };
-            self.queue.complete(self.call, self.id, failure.into());
+            self.queue.complete(self, failure.into());
         }
     }
 }
@@ -438,9 +594,9 @@ mod tests {
         queue.notice(1, String::new());
         queue.push(Kind::Request, 2, Outcome::document(String::new()));
         queue.notice(3, String::new());
-        assert_eq!(ids(queue.wait(2, None)), [1, 2]);
-        assert_eq!(ids(queue.wait(2, Some(Duration::ZERO))), [3]);
-        assert_eq!(ids(queue.wait(2, Some(Duration::ZERO))), [0u64; 0]);
+        assert_eq!(ids(queue.wait(Most::events(2), None)), [1, 2]);
+        assert_eq!(ids(queue.wait(Most::events(2), Some(Duration::ZERO))), [3]);
+        assert_eq!(ids(queue.wait(Most::events(2), Some(Duration::ZERO))), [0u64; 0]);
     }
 
     #[test]
@@ -450,7 +606,7 @@ mod tests {
             queue.notice(id, "\"kind\":\"log\"".to_owned());
         }
         queue.push(Kind::Call, 9, Outcome::document(String::new()));
-        let Taken::Events(events) = queue.wait(usize::MAX, None) else { panic!("closed") };
+        let Taken::Events(events) = queue.wait(Most::events(usize::MAX), None) else { panic!("closed") };
         assert_eq!(events.len(), NOTICES + 1);
         assert_eq!(events[0].id, 7);
         assert_eq!(events[0].outcome.json().as_str(), r#"{"kind":"log","lost":7}"#);
@@ -466,14 +622,14 @@ mod tests {
         drop(dropped);
         queue.close();
         assert_eq!(queue.begin(4).unwrap_err().status, Status::Closed);
-        let Taken::Events(events) = queue.wait(9, None) else { panic!("closed") };
+        let Taken::Events(events) = queue.wait(Most::events(9), None) else { panic!("closed") };
         let seen: Vec<_> = events.iter().map(|event| (event.id, event.outcome.status)).collect();
         assert_eq!(seen, [(1, Status::Ok), (2, Status::Closed)]);
-        assert_eq!(ids(queue.wait(9, Some(Duration::ZERO))), [0u64; 0], "one call is still open");
+        assert_eq!(ids(queue.wait(Most::events(9), Some(Duration::ZERO))), [0u64; 0], "one call is still open");
         drop(late);
-        let Taken::Events(events) = queue.wait(9, None) else { panic!("closed") };
+        let Taken::Events(events) = queue.wait(Most::events(9), None) else { panic!("closed") };
         assert_eq!((events[0].id, events[0].outcome.status), (3, Status::Cancelled));
-        assert!(matches!(queue.wait(9, None), Taken::Closed));
+        assert!(matches!(queue.wait(Most::events(9), None), Taken::Closed));
     }
 
     #[test]
@@ -481,7 +637,7 @@ mod tests {
         let queue = Queue::new();
         let waiting = {
             let queue = queue.clone();
-            std::thread::spawn(move || ids(queue.wait(1, None)))
+            std::thread::spawn(move || ids(queue.wait(Most::events(1), None)))
         };
         while queue.state.lock().waiting == 0 {
             std::thread::yield_now();
@@ -490,6 +646,6 @@ mod tests {
         queue.discard();
         assert_eq!(waiting.join().unwrap(), [u64::MAX]);
         drop(open);
-        assert!(matches!(queue.wait(1, None), Taken::Closed));
+        assert!(matches!(queue.wait(Most::events(1), None), Taken::Closed));
     }
 }

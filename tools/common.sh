@@ -23,6 +23,15 @@ compile() {
     $cc -std=c11 $warnings -Iinclude "$source" -o "$program" -L"$dist" -ltoolnexus -Wl,-rpath,"$dist" "$@"
 }
 
+# compile_cpp STANDARD SOURCE PROGRAM [ARGUMENT...]: the same for C++.
+compile_cpp() {
+    local standard=$1 source=$2 program=$3
+    shift 3
+    mkdir -p "$(dirname "$program")"
+    # shellcheck disable=SC2086 # several words
+    $cxx "-std=c++$standard" $warnings -Iinclude "$source" -o "$program" -L"$dist" -ltoolnexus -Wl,-rpath,"$dist" -pthread "$@"
+}
+
 # declared: the functions that the header declares, one a line.
 declared() {
     sed -nE 's/^[a-z].*[ *](tn_[a-z0-9_]+)\(.*/\1/p' include/toolnexus.h | LC_ALL=C sort

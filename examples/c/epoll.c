@@ -3,6 +3,7 @@
  *   epoll CONFIG      CONFIG: an mcp.json, as text or as a path, with the fixture as its server `progress`
  *
  * Ninety-nine calls of `slow` end by themselves; one is cancelled while it runs. */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,10 @@ int main(int argc, char **argv) {
   int ended = 0, done = 0, cancelled = 0;
   while (ended < CALLS) {
     struct epoll_event ready;
-    if (epoll_wait(loop, &ready, 1, 30000) != 1) die("nothing came for 30 seconds");
+    int woken = epoll_wait(loop, &ready, 1, 30000);
+    if (woken == 0) die("nothing came for 30 seconds");
+    /* The end of a child process may interrupt it. */
+    if (woken < 0 && errno != EINTR) die("epoll_wait");
     char bytes[64];
     while (read(fd, bytes, sizeof bytes) > 0) continue;
     ended += drain(queue, &done, &cancelled);

@@ -3,7 +3,6 @@
 //! First it looks whether this is a forked child, before any lock is taken: another thread of the parent may have held
 //! it. Last it turns a panic into `TN_E_INTERNAL`: unwinding into C is undefined.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::ffi::handle;
@@ -11,6 +10,7 @@ use crate::ffi::types::{tn_queue, tn_result, tn_status};
 use crate::outcome::{Failure, Outcome, Status};
 use crate::queue::Queue;
 use crate::runtime;
+use crate::submit;
 
 /// An export that answers with a result. Never NULL.
 pub fn result(body: impl FnOnce() -> Result<Outcome, Failure>) -> *mut tn_result {
@@ -44,8 +44,7 @@ pub fn value<T>(null: T, body: impl FnOnce() -> Option<T>) -> T {
     runtime::catch(body).ok().flatten().unwrap_or(null)
 }
 
-/// What an export prepares: work for the I/O thread.
-pub type Work = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
+pub use crate::submit::Work;
 
 /// An export that blocks: prepares its work, runs it on the I/O thread and waits for the outcome.
 pub fn block(prepare: impl FnOnce() -> Result<Work, Failure>) -> *mut tn_result {
@@ -62,16 +61,8 @@ pub fn block(prepare: impl FnOnce() -> Result<Work, Failure>) -> *mut tn_result 
 pub fn submit(queue: *mut tn_queue, id: u64, prepare: impl FnOnce() -> Result<Work, Failure>) -> tn_status {
     status(|| {
         let ticket = handle::get::<Queue>(handle_of(queue), "queue")?.begin(id)?;
-        let work = runtime::catch(prepare).and_then(|work| work).and_then(|work| Ok((runtime::get()?, work)));
-        match work {
-            Ok((runtime, work)) => {
-                let (queue, call) = (ticket.queue().clone(), ticket.call());
-                let task = runtime.spawn(async move {
-                    let ended = runtime::Caught(work).await.and_then(|ended| ended);
-                    ticket.complete(ended.unwrap_or_else(Outcome::from));
-                });
-                queue.track(call, task.abort_handle());
-            }
+        match runtime::catch(prepare).and_then(|work| work) {
+            Ok(work) => submit::start(work, ticket),
             Err(failure) => ticket.complete(failure.into()),
         }
         Ok(())

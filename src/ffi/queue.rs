@@ -14,7 +14,7 @@ use crate::ffi::{guard, handle, text};
 use crate::outcome::{Failure, Outcome, Status};
 use crate::process::PipeEnd;
 use crate::process::fds;
-use crate::queue::{Callback, Event, Queue, Taken, Wake};
+use crate::queue::{Callback, Event, Most, Queue, Taken, Wake};
 use crate::runtime;
 
 /// About how much one document of tn_queue_take_json holds.
@@ -99,22 +99,23 @@ fn export(event: Event) -> tn_event {
 
 /// A socket to wait on (poll, epoll, kqueue, an event loop) beside the host's other descriptors. It gets a byte whenever the
 /// queue goes from empty to not empty. When it is readable: read what it holds away, then take until fewer events come
-/// than were asked for. End-of-file: the queue is gone.
+/// than were asked for. End-of-file: nothing will come any more; the queue was freed, or was closed and is empty.
 ///
-/// @param queue  a queue
+/// @param queue  a queue made with tn_queue_new
 /// @return       a new stream socket, non-blocking and close-on-exec, yours to close; an earlier one of this queue gets
-///               end-of-file. -1 if queue is not good, if it is closed and empty, or if there are no descriptors left
+///               end-of-file. -1 if queue is not good, if it has a callback, if nothing will come any more, or if there are
+///               no descriptors left
 ///
 /// Any thread. Never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn tn_queue_fd(queue: *mut tn_queue) -> i32 {
     guard::value(-1, || {
-        let queue = get(queue).ok()?;
+        let queue = get(queue).ok().filter(|queue| !queue.has_callback())?;
         let (ours, theirs) = fds::sockets().ok()?;
         theirs.set_nonblocking().ok()?;
         ours.set_nonblocking().ok()?;
-        queue.set_wake(Arc::new(Socket(ours)));
-        theirs.into_owned().ok().map(IntoRawFd::into_raw_fd)
+        let theirs = theirs.into_owned().ok()?;
+        queue.set_wake(Arc::new(Socket(ours))).then(|| theirs.into_raw_fd())
     })
 }
 
@@ -168,7 +169,7 @@ pub unsafe extern "C" fn tn_queue_take(
             return Err(bad("events is NULL or capacity is 0"));
         }
         let queue = get(queue)?;
-        for (index, event) in taken(&queue, capacity, timeout_ms)?.into_iter().enumerate() {
+        for (index, event) in taken(&queue, Most::events(capacity), timeout_ms)?.into_iter().enumerate() {
             // SAFETY: the queue gives at most `capacity` events, and the caller promises room for them.
             unsafe {
                 events.add(index).write(export(event));
@@ -179,9 +180,15 @@ pub unsafe extern "C" fn tn_queue_take(
     })
 }
 
-fn taken(queue: &Queue, most: usize, timeout_ms: i32) -> Result<Vec<Event>, Failure> {
+fn taken(queue: &Queue, most: Most, timeout_ms: i32) -> Result<Vec<Event>, Failure> {
     if runtime::in_callback() {
         return Err(runtime::reentrant());
+    }
+    if queue.has_callback() {
+        return Err(Failure::new(
+            Status::Argument,
+            "the queue hands its events to a callback: there is nothing to take",
+        ));
     }
     // Negative: for ever.
     let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
@@ -208,23 +215,13 @@ fn taken(queue: &Queue, most: usize, timeout_ms: i32) -> Result<Vec<Event>, Fail
 pub extern "C" fn tn_queue_take_json(queue: *mut tn_queue, timeout_ms: i32) -> *mut tn_result {
     guard::result(|| {
         let queue = get(queue)?;
+        let events = taken(&queue, Most { events: usize::MAX, bytes: DOCUMENT }, timeout_ms)?;
         let mut json = String::from("[");
-        let mut wait = timeout_ms;
-        while json.len() < DOCUMENT {
-            let Some(event) = taken(&queue, 1, wait)
-                .or_else(|failure| {
-                    // The end is told by the next call, if there is something to hand out now.
-                    if json.len() > 1 { Ok(Vec::new()) } else { Err(failure) }
-                })?
-                .pop()
-            else {
-                break;
-            };
+        for event in events {
             if json.len() > 1 {
                 json.push(',');
             }
             write_event(event, &mut json);
-            wait = 0;
         }
         json.push(']');
         Ok(Outcome::document(json))

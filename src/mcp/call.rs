@@ -37,13 +37,9 @@ impl Run for McpTool {
         // The call keeps the source open until it ends.
         let source = self.source.upgrade();
         let subject = Subject { server: self.server.clone(), tool: self.info.clone(), started: Instant::now() };
-        let index = self.server_index;
-        Box::pin(async move {
-            Ok(match source {
-                Some(source) => execute(source.server(index), subject, arguments, limits).await,
-                None => subject.failed(source_closed()),
-            })
-        })
+        // One future, and no second one around it: it is made for every call, and small ones cost less.
+        let execute = execute(source, self.server_index, subject, arguments, limits);
+        Box::pin(execute)
     }
 
     fn document(&self) -> String {
@@ -81,9 +77,16 @@ impl Subject {
     }
 }
 
-async fn execute(server: &Arc<Server>, subject: Subject, arguments: Arguments, limits: Limits) -> Outcome {
+async fn execute(
+    source: Option<Arc<Source>>,
+    server: usize,
+    subject: Subject,
+    arguments: Arguments,
+    limits: Limits,
+) -> Result<Outcome, Failure> {
+    let Some(source) = source else { return Ok(subject.failed(source_closed())) };
     if limits.is_cancelled() {
-        return subject.failed(crate::context::cancelled("the call"));
+        return Ok(subject.failed(crate::context::cancelled("the call")));
     }
     let name = subject.tool.raw_name();
     let mut members = String::with_capacity(name.len() + arguments.as_str().len() + 24);
@@ -92,18 +95,18 @@ async fn execute(server: &Arc<Server>, subject: Subject, arguments: Arguments, l
     }
     drop(arguments);
     let ask = Ask { method: "tools/call", members: &members, meta: "", tool: Some(&subject.tool.name) };
-    let reply = match server.request(ask, &limits).await {
+    let reply = match source.server(server).request(ask, &limits).await {
         Ok(reply) => reply,
-        Err(failure) => return subject.failed(failure),
+        Err(failure) => return Ok(subject.failed(failure)),
     };
     drop(members);
-    match judge(&reply) {
+    Ok(match judge(&reply) {
         Ok(is_error) => {
             let ms = subject.ms();
             Outcome::new(Status::Ok, is_error, ToolReply { reply, subject, ms })
         }
         Err(failure) => subject.failed(failure),
-    }
+    })
 }
 
 /// Whether the tool reported failure. Fails if the reply is no complete result.
@@ -142,6 +145,11 @@ impl ToolReply {
 impl Document for ToolReply {
     fn output(&self) -> String {
         self.read().map(|result| result.output).unwrap_or_default()
+    }
+
+    fn size(&self) -> usize {
+        // The text stands in the document twice: as the output, and in the content.
+        2 * self.reply.text().len()
     }
 
     fn json(&self) -> String {

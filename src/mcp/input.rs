@@ -44,16 +44,16 @@ impl Ask<'_> {
 pub async fn drive(
     server: &Arc<Server>,
     session: &Arc<Session>,
-    ask: Ask<'_>,
+    ask: &Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
     let mut more = String::new();
     for round in 0.. {
         let reply = if more.is_empty() {
-            session.request(server, &ask, ask.members, limits).await?
+            session.request(server, ask, ask.members, limits).await?
         } else {
             let members = if ask.members.is_empty() { more } else { format!("{},{more}", ask.members) };
-            session.request(server, &ask, &members, limits).await?
+            session.request(server, ask, &members, limits).await?
         };
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
@@ -67,12 +67,13 @@ pub async fn drive(
                 ));
             }
             Some("input_required") => {
-                let answers = answers(server, session, ask, reply.raw());
+                // In boxes: the plain call, of which there may be thousands, does without their room.
+                let answers = Box::pin(answers(server, session, *ask, reply.raw()));
                 more = within(session, limits, answers).await?;
             }
             Some("task") if server.shared.tasks(session) => {
                 let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
-                return within(session, limits, task(server, session, ask, reply, idle)).await;
+                return within(session, limits, Box::pin(task(server, session, *ask, reply, idle))).await;
             }
             _ => return Ok(reply),
         }

@@ -53,7 +53,10 @@ pub async fn spawn(spec: Spec) -> Result<Spawned, Failure> {
     let starter = runtime.clone();
     // The parent-death signal of a child fires when the thread that started it ends, so only these threads do.
     runtime.on_fork_thread(move || {
-        let _ = sender.send(start(&spec, &starter));
+        // Nobody may want it any more when its turn comes.
+        if !sender.is_closed() {
+            let _ = sender.send(start(&spec, &starter));
+        }
     });
     match receiver.await {
         Ok(Ok(spawned)) => Ok(spawned),

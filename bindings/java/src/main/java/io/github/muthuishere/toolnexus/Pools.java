@@ -41,9 +41,15 @@ final class Pools {
         boolean[] told = new boolean[1];
         var asking = TIMER.scheduleWithFixedDelay(
                 () -> {
-                    if (told[0] || !signal.cancelled()) return;
-                    told[0] = true;
-                    action.run();
+                    try {
+                        if (told[0] || !signal.cancelled()) return;
+                        told[0] = true;
+                        action.run();
+                    } catch (RuntimeException | Error e) {
+                        // It is not asked again.
+                        told[0] = true;
+                        Core.threw(e);
+                    }
                 },
                 POLL_MS,
                 POLL_MS,

@@ -16,6 +16,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
@@ -34,17 +35,28 @@ class CasesTest {
             "inventory", Set.of(),
             "free", Set.of());
     private static final Set<String> EXPECTED = Set.of(
-            "status", "isError", "output", "outputHas", "outputLength", "parts", "structured", "serverError");
+            "status", "isError", "output", "outputHas", "outputLength", "parts", "structured", "document", "serverError");
     private static final Set<String> CASE = Set.of(
             "name", "parse", "config", "options", "answers", "hostTool", "load", "steps");
 
     @TestFactory
     Stream<DynamicTest> cases() {
-        String text = Fixtures.read(Fixtures.ROOT.resolve("tests/cases/cases.json"));
-        List<?> cases = Json.list(filled(Json.parse(text)));
+        return read("cases.json").map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> new Case(each).run()));
+    }
+
+    /** A runner that lets one of these pass does not look. */
+    @TestFactory
+    Stream<DynamicTest> wrongCasesFail() {
+        return read("must-fail.json").map(each -> DynamicTest.dynamicTest((String) each.get("name"), () -> {
+            String why = assertThrows(Throwable.class, () -> new Case(each).run()).toString();
+            assertTrue(!why.contains(Fixtures.LEFT), why);
+        }));
+    }
+
+    private static Stream<Map<String, Object>> read(String file) {
+        List<?> cases = Json.list(filled(Json.parse(Fixtures.read(Fixtures.ROOT.resolve("tests/cases").resolve(file)))));
         assertTrue(!cases.isEmpty());
-        return cases.stream().map(Json::object).map(each ->
-                DynamicTest.dynamicTest((String) each.get("name"), () -> new Case(each).run()));
+        return cases.stream().map(Json::object);
     }
 
     /** With the servers' paths, and the long texts written out. */
@@ -120,12 +132,21 @@ class CasesTest {
         }
 
         private static Tool hostTool(Map<String, Object> spec) {
-            assertEquals("upper", spec.get("does"));
+            known(spec.keySet(), Set.of("name", "description", "inputSchema", "does"));
+            Object schema = spec.get("inputSchema");
             return NativeTool.of(
                     (String) spec.get("name"),
                     (String) spec.get("description"),
-                    Json.object(spec.get("inputSchema")),
-                    args -> ((String) args.get("text")).toUpperCase(Locale.ROOT));
+                    schema == null ? null : Json.object(schema),
+                    does((String) spec.get("does")));
+        }
+
+        private static Function<Map<String, Object>, Object> does(String what) {
+            known(List.of(what), Set.of("upper", "fail"));
+            if (what.equals("upper")) return args -> ((String) args.get("text")).toUpperCase(Locale.ROOT);
+            return args -> {
+                throw new IllegalStateException("it does not want to");
+            };
         }
 
         private void step(Map<String, Object> step) {
@@ -133,7 +154,8 @@ class CasesTest {
             Object with = step.get(does);
             if (does.equals("close")) {
                 known(step.keySet(), Set.of("close"));
-                source.close();
+                if (toolkit != null) toolkit.close();
+                else source.close();
                 return;
             }
             if (does.equals("resourceTools")) {
@@ -150,7 +172,7 @@ class CasesTest {
             known(expect.keySet(), EXPECTED);
             switch (does) {
                 case "tools" -> assertEquals(with, source.tools().stream().map(Tool::name).toList());
-                case "tool" -> holds(step.get("document"), ((McpTool) find((String) with)).document());
+                case "tool" -> holds(step.get("document"), document(find((String) with)));
                 case "schema" -> {
                     String schema = Json.write(source.schema((String) with));
                     for (Object part : Json.list(step.get("contains"))) has(schema, part);
@@ -177,7 +199,8 @@ class CasesTest {
             Map<String, Object> params = step.get("params") == null ? null : Json.object(step.get("params"));
             try {
                 Map<String, Object> got = source.request((String) step.get("server"), method, params);
-                assertEquals(Map.of(), expect, "the request worked: " + got);
+                assertEquals("TN_OK", expect.getOrDefault("status", "TN_OK"), "the request worked: " + got);
+                if (expect.containsKey("document")) holds(expect.get("document"), got);
             } catch (ToolnexusException e) {
                 assertEquals(expect.get("status"), e.status().nativeName(), e.getMessage());
                 if (expect.containsKey("serverError"))
@@ -224,7 +247,13 @@ class CasesTest {
         }
 
         private Tool find(String name) {
-            return Fixtures.tool(Stream.concat(source.tools().stream(), resourceTools.stream()).toList(), name);
+            List<Tool> tools = toolkit == null ? source.tools() : toolkit.tools();
+            return Fixtures.tool(Stream.concat(tools.stream(), resourceTools.stream()).toList(), name);
+        }
+
+        private static Map<String, Object> document(Tool tool) {
+            if (tool instanceof McpTool mcp) return mcp.document();
+            return Map.of("name", tool.name(), "source", tool.source(), "inputSchema", tool.inputSchema());
         }
 
         /** Cancelling is the language's exception; everything else is a result. */
@@ -242,6 +271,7 @@ class CasesTest {
             if (expect.get("outputLength") instanceof Long length)
                 assertEquals(length, (long) result.output().getBytes(StandardCharsets.UTF_8).length);
             if (expect.containsKey("structured")) assertEquals(expect.get("structured"), result.structured());
+            if (expect.containsKey("document")) holds(expect.get("document"), result.document());
             if (expect.containsKey("parts")) assertEquals(expect.get("parts"), result.document().get("parts"));
         }
 

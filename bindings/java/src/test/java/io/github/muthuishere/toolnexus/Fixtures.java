@@ -17,6 +17,7 @@ final class Fixtures {
     /** The root of the project: Maven runs the tests in the module's folder. */
     static final Path ROOT = Path.of("../..").toAbsolutePath().normalize();
 
+    static final String LEFT = "references that nobody gave back";
     static final String TINY = env("TOOLNEXUS_TINY");
     static final String HOSTILE = env("TOOLNEXUS_HOSTILE");
 
@@ -45,7 +46,7 @@ final class Fixtures {
     /** Gives everything back, and sees that the library has nothing left either. */
     static void nothingLives() {
         Handle.freeAll();
-        assertEquals(Map.of(), Toolnexus.shutdown(Duration.ofSeconds(20)), "references that nobody gave back");
+        assertEquals(Map.of(), Toolnexus.shutdown(Duration.ofSeconds(20)), LEFT);
     }
 
     /** For what happens in the background: looks until it is so, at most ten seconds. */

@@ -19,6 +19,16 @@ import org.junit.jupiter.api.io.TempDir;
 class LoaderTest {
     private final String header = Fixtures.read(Fixtures.ROOT.resolve("include/toolnexus.h"));
 
+    /** The version of the library and of all bindings. */
+    private final String version = version();
+
+    private static String version() {
+        String cargo = Fixtures.read(Fixtures.ROOT.resolve("Cargo.toml"));
+        Matcher version = Pattern.compile("(?m)^version = \"(.*)\"$").matcher(cargo);
+        assertTrue(version.find(), "Cargo.toml has no version");
+        return version.group(1);
+    }
+
     /** What the header says of names that begin so. */
     private Map<String, Integer> defined(String prefix) {
         Map<String, Integer> defined = new TreeMap<>();
@@ -43,6 +53,18 @@ class LoaderTest {
                         "TN_EVENT_CALL", Lib.EVENT_CALL,
                         "TN_EVENT_NOTICE", Lib.EVENT_NOTICE,
                         "TN_EVENT_CANCEL", Lib.EVENT_CANCEL));
+    }
+
+    @Test
+    void versionsAreTheProjects() {
+        assertEquals(version, Toolnexus.version());
+        String pom = Fixtures.read(Path.of("pom.xml"));
+        assertTrue(pom.contains("<artifactId>toolnexus</artifactId>\n  <version>" + version + "</version>"));
+        String readme = Fixtures.read(Path.of("README.md"));
+        assertTrue(readme.contains("toolnexus-" + version + ".jar"), "the README names another version");
+        assertTrue(readme.contains("toolnexus:" + version + "`"), "the README names another version");
+        Matcher jna = Pattern.compile("<jna.version>(.*)</jna.version>").matcher(pom);
+        assertTrue(jna.find() && readme.contains("jna-" + jna.group(1) + ".jar"), "the README names another JNA");
     }
 
     @Test
@@ -91,8 +113,8 @@ class LoaderTest {
     @Test
     void thePropertyComesBeforeTheEnvironment(@TempDir Path folder) throws Exception {
         Path copy = Files.copy(Path.of(System.getenv("TOOLNEXUS_LIBRARY")), folder.resolve("copy.so"));
-        assertTrue(program("-Dtoolnexus.library=" + copy).startsWith("0.1.0 " + copy + "\n"));
-        assertTrue(program().startsWith("0.1.0 " + System.getenv("TOOLNEXUS_LIBRARY") + "\n"));
+        assertTrue(program("-Dtoolnexus.library=" + copy).startsWith(version + " " + copy + "\n"));
+        assertTrue(program().startsWith(version + " " + System.getenv("TOOLNEXUS_LIBRARY") + "\n"));
     }
 
     @Test

@@ -7,7 +7,7 @@ CARGO ?= cargo
 export CC ?= cc
 export CXX ?= c++
 
-.PHONY: library header third-party demo test bench install clean
+.PHONY: library header third-party demo test bench install dist-python dist-java clean
 
 # The shared library as it is shipped: $(TARGET)/dist/libtoolnexus.so. Only with one crate type does cargo keep fat LTO.
 library:
@@ -34,11 +34,20 @@ test: library
 
 bench: library
 	tools/bench
+	TOOLNEXUS_LIBRARY=$(TARGET)/dist/libtoolnexus.so bindings/java/bench
+
+# $(TARGET)/dist/toolnexus-VERSION.jar, with the library inside, and beside it the jar that it needs. Needs a JDK and Maven.
+dist-java: library
+	tools/dist-java
 
 # Installs to $(DESTDIR)$(PREFIX): both libraries (in $(LIBDIR)), the headers, the files for pkg-config and CMake, the licences.
 install: library
 	$(CARGO) rustc --locked --profile dist --lib --crate-type staticlib
 	tools/install "$(DESTDIR)" "$(PREFIX)" "$(LIBDIR)"
+
+# The Python wheel, with the shared library inside: $(TARGET)/python.
+dist-python:
+	tools/dist-python
 
 clean:
 	$(CARGO) clean

@@ -2,8 +2,9 @@
  *
  *     server [TOOLS]
  *
- * It speaks MCP 2026-07-28 on stdio, offers TOOLS tools (default 1), and answers every call with a text of as many bytes
- * as the argument `size` says, a line break in each eighty. */
+ * It speaks MCP 2026-07-28 on stdio, and answers `initialize` for clients that know only older revisions. It offers TOOLS
+ * tools (default 1), and answers every call with a text of as many bytes as the argument `size` says, a line break in each
+ * eighty. */
 
 #define _GNU_SOURCE
 #include <unistd.h>
@@ -78,6 +79,8 @@ int main(int argc, char **argv) {
     static const char discovered[] =
         "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},"
         "\"serverInfo\":{\"name\":\"bench\",\"version\":\"1\"},\"ttlMs\":0,\"cacheScope\":\"private\"}";
+    static const char initialized[] =
+        "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"bench\",\"version\":\"1\"}}";
     size_t page_length, have = 0;
     char *page = tools_page(argc > 1 ? number(argc, argv, 1) : 1, &page_length);
     input = room_for(input_room);
@@ -100,6 +103,8 @@ int main(int argc, char **argv) {
                     answer(id, id_length, text, body_length);
                 } else if (!strncmp(method, "tools/list", 10)) {
                     answer(id, id_length, page, page_length);
+                } else if (!strncmp(method, "initialize\"", 11)) {
+                    answer(id, id_length, initialized, sizeof initialized - 1);
                 } else {
                     answer(id, id_length, discovered, sizeof discovered - 1);
                 }

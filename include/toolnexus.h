@@ -654,7 +654,8 @@ tn_status tn_mcp_request_submit(struct tn_mcp *mcp,
  *
  * @param mcp      a source
  * @param server   the server's name in the config, or NULL for all of them
- * @param context  its deadline and its cancel end the waiting; or NULL
+ * @param context  its deadline and its cancel end the whole restart; a server that is down then is started again by the
+ *                 next call to it; or NULL
  * @return         a result with the document of tn_mcp_status, yours to free. With one server named: what it failed with;
  *                 TN_E_NOT_FOUND if there is none of that name
  *

@@ -6,7 +6,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Once};
 use std::task::Poll;
@@ -41,7 +41,6 @@ impl std::fmt::Debug for Runtime {
 
 static CURRENT: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
 static FORKED: AtomicBool = AtomicBool::new(false);
-static STARTS: AtomicU64 = AtomicU64::new(0);
 static AT_FORK: Once = Once::new();
 
 /// True in a process that was forked from one that used the library. Takes no lock.
@@ -70,7 +69,6 @@ pub fn get() -> Result<Arc<Runtime>, Failure> {
     let runtime = Arc::new(Runtime::start().map_err(|error| {
         Failure::new(Status::Internal, format!("the library could not start its threads: {error}"))
     })?);
-    STARTS.fetch_add(1, Ordering::Relaxed);
     *current = Some(runtime.clone());
     Ok(runtime)
 }
@@ -227,7 +225,6 @@ pub fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + Unpin + 
 
 impl Runtime {
     fn start() -> std::io::Result<Runtime> {
-        AT_FORK.call_once(install_fork_flag);
         let io = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let handle = io.handle().clone();
         let stop = Arc::new(Notify::new());
@@ -243,7 +240,7 @@ impl Runtime {
         for index in 0..FORKERS {
             let receiver: Arc<Mutex<Receiver<Job>>> = receiver.clone();
             let stopping = stopping.clone();
-            threads.push(thread(&format!("toolnexus-fork{index}"), move || {
+            let started = thread(&format!("toolnexus-fork{index}"), move || {
                 loop {
                     let job = receiver.lock().recv();
                     match job {
@@ -251,7 +248,9 @@ impl Runtime {
                         _ => break,
                     }
                 }
-            })?);
+            });
+            // The threads that did start are not left behind.
+            threads.push(started.inspect_err(|_| stop.notify_one())?);
         }
         Ok(Runtime { io: handle, stop, stopping, forkers: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
     }
@@ -276,11 +275,18 @@ impl Runtime {
 
 /// Starts a named thread that never gets one of the host's signals.
 pub fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    watch_forks();
     // The mask is inherited, so the new thread has it from its first instruction on.
     let before = block_signals();
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(body);
     restore_signals(&before);
     started
+}
+
+/// From now on a forked child knows that it is one. Called wherever the library begins to hold something: a reference, a
+/// thread, a descriptor.
+pub fn watch_forks() {
+    AT_FORK.call_once(install_fork_flag);
 }
 
 /// Called by the layers below the ABI that hold descriptors a forked child must not keep open. It runs in the child,

@@ -181,9 +181,17 @@ impl Toolkit {
 
     /// Ends its calls and closes its source; returns when nothing of it runs. Further calls wait for the same end.
     pub async fn close(&self) {
-        self.closed.cancel();
+        self.begin_close();
         if let Some(source) = &self.source {
             source.close().await;
+        }
+    }
+
+    /// Begins to close, and does not wait.
+    pub fn begin_close(&self) {
+        self.closed.cancel();
+        if let Some(source) = &self.source {
+            source.begin_close();
         }
     }
 

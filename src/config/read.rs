@@ -74,6 +74,10 @@ pub(super) fn source(config: &str) -> Result<Source<'_>, Failure> {
 /// The bytes of a file of reasonable size.
 pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // A pipe or a device could keep the reader waiting for ever.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
     File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other("the file is larger than 16 MiB"));

@@ -46,6 +46,11 @@ impl Secrets {
         }
     }
 
+    /// The length in bytes of the longest one. What is cut within so many bytes of an edge may hold part of one.
+    pub fn longest(&self) -> usize {
+        self.finders.first().map_or(0, |finder| finder.needle().len())
+    }
+
     fn add_form(&mut self, form: &str) {
         if form.chars().count() < SHORTEST {
             return;

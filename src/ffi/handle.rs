@@ -14,6 +14,7 @@ use crate::log;
 use crate::mcp::source::Source;
 use crate::outcome::{Failure, Outcome, Status};
 use crate::queue::Queue;
+use crate::runtime;
 use crate::tool::Tool;
 use crate::toolkit::Toolkit;
 
@@ -67,6 +68,20 @@ pub enum Object {
     Toolkit(Arc<Toolkit>),
 }
 
+impl Object {
+    fn kind(&self) -> Kind {
+        match self {
+            Object::Result(_) => Kind::Result,
+            Object::Context(_) => Kind::Context,
+            Object::Queue(_) => Kind::Queue,
+            Object::Mcp(_) => Kind::Mcp,
+            Object::Tools(_) => Kind::Tools,
+            Object::Tool(_) => Kind::Tool,
+            Object::Toolkit(_) => Kind::Toolkit,
+        }
+    }
+}
+
 /// Connects an object's type, its kind and its variant.
 pub trait Named: Sized {
     const KIND: Kind;
@@ -106,6 +121,13 @@ struct Slot {
     object: Option<Object>,
 }
 
+impl Slot {
+    /// Whether it holds what a handle of this kind, generation and index names.
+    fn is(&self, (kind, generation, _): (u64, u32, usize)) -> bool {
+        self.generation == generation && self.object.as_ref().is_some_and(|object| object.kind() as u64 == kind)
+    }
+}
+
 struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -119,6 +141,8 @@ pub fn new<T: Named>(object: Arc<T>) -> u64 {
 }
 
 fn insert(object: Object, kind: Kind) -> u64 {
+    // Whoever holds a reference has used the library, and a child that is forked now must know.
+    runtime::watch_forks();
     let mut table = TABLE.lock();
     let index = match table.free.pop() {
         Some(index) => index,
@@ -149,10 +173,10 @@ pub fn get<T: Named>(handle: u64, what: &str) -> Result<Arc<T>, Failure> {
     if handle == 0 {
         return Err(Failure::new(Status::Argument, format!("{what} is NULL")));
     }
-    if let Some((_, generation, index)) = decode(handle) {
+    if let Some(name) = decode(handle) {
         let table = TABLE.lock();
-        if let Some(slot) = table.slots.get(index)
-            && slot.generation == generation
+        if let Some(slot) = table.slots.get(name.2)
+            && slot.is(name)
             && let Some(object) = slot.object.as_ref().and_then(T::find)
         {
             return Ok(object.clone());
@@ -166,9 +190,7 @@ pub fn check(handle: u64) -> Status {
     if handle == 0 {
         return Status::Argument;
     }
-    let good = decode(handle).is_some_and(|(_, generation, index)| {
-        TABLE.lock().slots.get(index).is_some_and(|slot| slot.generation == generation && slot.object.is_some())
-    });
+    let good = decode(handle).is_some_and(|name| TABLE.lock().slots.get(name.2).is_some_and(|slot| slot.is(name)));
     if good { Status::Ok } else { Status::Handle }
 }
 
@@ -177,9 +199,10 @@ pub fn free(handle: u64) {
     if handle == 0 {
         return;
     }
-    let object = decode(handle).and_then(|(_, generation, index)| {
+    let object = decode(handle).and_then(|name| {
         let mut table = TABLE.lock();
-        let slot = table.slots.get_mut(index).filter(|slot| slot.generation == generation)?;
+        let index = name.2;
+        let slot = table.slots.get_mut(index).filter(|slot| slot.is(name))?;
         let object = slot.object.take()?;
         slot.generation += 1;
         // A slot whose generations are used up is never used again: its next handle would equal its first.
@@ -215,15 +238,7 @@ pub fn live() -> Vec<(&'static str, usize)> {
     let table = TABLE.lock();
     let mut counts = [0usize; 16];
     for object in table.slots.iter().filter_map(|slot| slot.object.as_ref()) {
-        let kind = match object {
-            Object::Result(_) => Kind::Result,
-            Object::Context(_) => Kind::Context,
-            Object::Queue(_) => Kind::Queue,
-            Object::Mcp(_) => Kind::Mcp,
-            Object::Tools(_) => Kind::Tools,
-            Object::Tool(_) => Kind::Tool,
-            Object::Toolkit(_) => Kind::Toolkit,
-        };
+        let kind = object.kind();
         counts[kind as usize] += 1;
     }
     Kind::ALL.iter().map(|(kind, name)| (*name, counts[*kind as usize])).filter(|(_, count)| *count > 0).collect()

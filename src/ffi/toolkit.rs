@@ -9,7 +9,6 @@ use crate::ffi::types::{tn_context, tn_mcp, tn_queue, tn_result, tn_status, tn_t
 use crate::ffi::{config, context, guard, handle, queue, text, tools};
 use crate::mcp::source::Source;
 use crate::outcome::{Failure, Outcome, quoted};
-use crate::runtime;
 use crate::tool;
 use crate::toolkit::{Options, Toolkit};
 
@@ -259,12 +258,10 @@ pub extern "C" fn tn_toolkit_close_submit(
 fn close(toolkit: *mut tn_toolkit, context: *mut tn_context) -> Result<Work, Failure> {
     let toolkit = get(toolkit)?;
     let limits = context::limits(context)?;
-    let runtime = runtime::get()?;
+    // The context bounds the waiting only: a cancelled one still closes.
+    toolkit.begin_close();
     Ok(Box::pin(async move {
-        // On a task of its own: a host that waits no longer does not stop the closing.
-        let closing = runtime.spawn(async move { toolkit.close().await });
-        drop(runtime);
-        let _ = limits.bound("the close", closing).await?;
+        limits.bound("the close", toolkit.close()).await?;
         Ok(Outcome::document("{}".to_owned()))
     }))
 }

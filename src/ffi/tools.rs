@@ -101,7 +101,8 @@ pub unsafe extern "C" fn tn_tools_find(tools: *const tn_tools, name: *const c_ch
 /// `len` is NULL or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tn_tools_json(tools: *const tn_tools, len: *mut size_t) -> *const c_char {
-    let list = guard::value(None, || Some(list(tools).ok()));
+    // Made inside the guard: what is asked for below is there.
+    let list = guard::value(None, || Some(list(tools).ok().inspect(|list| _ = list.json())));
     // SAFETY: the caller's promise. The text lives in the list, which the host's reference keeps.
     unsafe { text::out(list.as_deref().map(ToolsObject::json), len) }
 }
@@ -162,7 +163,8 @@ pub extern "C" fn tn_tool_name(tool: *const tn_tool) -> *const c_char {
 /// `len` is NULL or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tn_tool_json(tool: *const tn_tool, len: *mut size_t) -> *const c_char {
-    let tool = guard::value(None, || Some(get(tool).ok()));
+    // Made inside the guard: what is asked for below is there.
+    let tool = guard::value(None, || Some(get(tool).ok().inspect(|tool| _ = tool.document())));
     // SAFETY: the caller's promise. The text lives in the tool, which the host's reference keeps.
     unsafe { text::out(tool.as_ref().map(|tool| tool.document()), len) }
 }

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::config::Secrets;
 use crate::json::{Kind, Raw};
 use crate::log;
 use crate::mcp::host::{self, Host, Refusal};
@@ -23,6 +24,7 @@ pub struct Ear {
     host: Arc<Host>,
     changes: Arc<Changes>,
     tracker: TaskTracker,
+    secrets: Arc<Secrets>,
     /// The server's requests that the host thinks about, by their id as text, and what ends each early.
     open: Arc<Mutex<HashMap<String, CancellationToken>>>,
 }
@@ -34,6 +36,7 @@ impl Ear {
         host: &Arc<Host>,
         changes: &Arc<Changes>,
         tracker: &TaskTracker,
+        secrets: &Arc<Secrets>,
     ) -> Self {
         Ear {
             server: server.clone(),
@@ -41,6 +44,7 @@ impl Ear {
             host: host.clone(),
             changes: changes.clone(),
             tracker: tracker.clone(),
+            secrets: secrets.clone(),
             open: Arc::default(),
         }
     }
@@ -56,7 +60,8 @@ impl Ear {
     }
 
     fn log_message(&self, params: Raw<'_>) {
-        let text = |name: &str| params.get(name).map_or("null", Raw::text);
+        // What the library writes itself hides secrets; the notice below is the server's own words.
+        let text = |name: &str| self.secrets.mask(params.get(name).map_or("null", Raw::text));
         log::at!(Info, "server", "{}: {} {}", self.server, text("level"), text("data"));
         let mut members = self.kind_and_server("server_log");
         for name in ["level", "logger", "data"] {

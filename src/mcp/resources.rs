@@ -226,6 +226,11 @@ async fn read_resource(source: &Arc<Source>, arguments: &Arguments, limits: &Lim
     let name = required(arguments, "server")?;
     let uri = required(arguments, "uri")?;
     let server = connected(source, &name)?;
+    let session = limits.bound("the start of the server", server.session()).await??;
+    if !session.peer.offers("resources") {
+        let why = format!("MCP server {:?} does not offer resources", server.name);
+        return Err(Failure::new(Status::NotFound, why).of(&server.name));
+    }
     let mut members = String::from("\"uri\":");
     json::quote(&uri, &mut members);
     let reply = limits.bound("the read", server.read("resources/read", &members, limits)).await??;

@@ -79,7 +79,7 @@ impl Source {
     ) -> Result<Arc<Source>, Failure> {
         let parallel = match options.parallel {
             0 => tokio::sync::Semaphore::MAX_PERMITS,
-            parallel => parallel,
+            parallel => parallel.min(tokio::sync::Semaphore::MAX_PERMITS),
         };
         let source = Source::new(config, options, events);
         let core = &source.core;
@@ -216,20 +216,14 @@ impl Source {
         if let Some(name) = server {
             return self.find(name)?.restart().await;
         }
-        let restarts: Vec<_> = self
-            .core
-            .servers
-            .iter()
-            .filter(|server| !server.is_disabled())
-            .map(|server| {
-                let server = server.clone();
-                self.core.shared.tracker.spawn(async move { server.restart().await })
-            })
-            .collect();
-        for restart in restarts {
-            // What failed is in the status.
-            let _ = restart.await;
+        // Given up with the future: a context ends all of it.
+        let mut restarts = tokio::task::JoinSet::new();
+        for server in self.core.servers.iter().filter(|server| !server.is_disabled()) {
+            let server = server.clone();
+            restarts.spawn(self.core.shared.tracker.track_future(async move { server.restart().await }));
         }
+        // What failed is in the status.
+        while restarts.join_next().await.is_some() {}
         Ok(())
     }
 
@@ -291,13 +285,19 @@ impl Drop for Finish {
 
 /// Closes every source, those that close already included. False: it took longer than `timeout`.
 pub async fn close_all(timeout: Duration) -> bool {
-    let live: Vec<Arc<Core>> = LIVE.lock().clone();
-    for core in &live {
-        core.begin_close(false);
-    }
     let all = async {
-        for core in &live {
-            core.gone.cancelled().await;
+        loop {
+            // Again for those that were loaded meanwhile.
+            let live: Vec<Arc<Core>> = LIVE.lock().clone();
+            if live.is_empty() {
+                break;
+            }
+            for core in &live {
+                core.begin_close(false);
+            }
+            for core in &live {
+                core.gone.cancelled().await;
+            }
         }
     };
     tokio::time::timeout(timeout, all).await.is_ok()

@@ -23,6 +23,7 @@ pub struct FdGuard(#[expect(dead_code, reason = "held for its drop")] Slot);
 /// Has `fd` closed in children that the host forks, for as long as the guard lives.
 pub fn register(fd: RawFd) -> FdGuard {
     runtime::set_fork_hook(close_all);
+    runtime::watch_forks();
     FdGuard(OPEN.insert(fd))
 }
 

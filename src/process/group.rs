@@ -1,5 +1,7 @@
 //! The live process groups, and the only calls that signal them.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use parking_lot::Mutex;
 
 use super::exit;
@@ -82,10 +84,16 @@ fn send(group: i32, signal: libc::c_int) -> bool {
 /// Registers [`kill_all`] for the host's normal exit, once.
 pub(super) fn kill_at_exit() {
     static ONCE: std::sync::Once = std::sync::Once::new();
+    /// Who registered it. A child made without `fork()` (a raw clone, `_Fork`) runs no handler that says so, and inherits
+    /// this one: the groups are not its to kill.
+    static OWNER: AtomicU32 = AtomicU32::new(0);
     extern "C" fn at_exit() {
-        kill_all();
+        if OWNER.load(Ordering::Relaxed) == std::process::id() {
+            kill_all();
+        }
     }
     ONCE.call_once(|| {
+        OWNER.store(std::process::id(), Ordering::Relaxed);
         // SAFETY: the handler lives as long as the process: the library is never unloaded.
         unsafe {
             libc::atexit(at_exit);

@@ -12,7 +12,7 @@ pub fn reserve(buffer: &mut Vec<u8>, more: usize) -> bool {
     #[cfg(target_os = "linux")]
     if more >= 2 * HUGE {
         // The last bytes lie in a huge page only if all of it is ours.
-        if buffer.try_reserve_exact(more + HUGE).is_err() {
+        if buffer.try_reserve_exact(more.saturating_add(HUGE)).is_err() {
             return false;
         }
         let spare = buffer.spare_capacity_mut();

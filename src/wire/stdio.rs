@@ -18,7 +18,6 @@ use crate::config::Secrets;
 use crate::log;
 use crate::outcome::{Failure, Status};
 use crate::process::{self, Exit, PipeEnd, Process, Spawned, Spec, memory};
-use crate::wire::broken;
 use crate::wire::mux::Mux;
 
 /// What one write holds at most, unless a single message is larger. A pipe holds no more.
@@ -33,6 +32,8 @@ const READS_A_TURN: usize = 16;
 const GRACE: Duration = Duration::from_millis(300);
 /// How much of a server's standard error is kept for messages.
 const TAIL: usize = 8 * 1024;
+/// A longer line of standard error is not logged.
+const LONGEST_LINE: usize = 64 * 1024;
 
 /// A running local server.
 #[derive(Debug)]
@@ -59,16 +60,18 @@ impl Local {
         let stdin = spawned.stdin.awaitable(Interest::WRITABLE).map_err(broken_pipe)?;
         let stdout = spawned.stdout.awaitable(Interest::READABLE).map_err(broken_pipe)?;
         let stderr_pipe = spawned.stderr.awaitable(Interest::READABLE).map_err(broken_pipe)?;
-        let stderr = Arc::new(Stderr { server: server.to_owned(), secrets, tail: Mutex::new(Vec::new()) });
+        let stderr = Arc::new(Stderr { server: server.to_owned(), secrets, tail: Mutex::default() });
         let gone = CancellationToken::new();
         let process = spawned.process;
 
         let drained = tracker.spawn(drain(stderr_pipe, stderr.clone()));
         tracker.spawn({
             let (mux, process) = (mux.clone(), process.clone());
-            // Also where a shutdown drops the task.
+            // Also where a shutdown drops the task, or a panic ends it: nobody then serves the calls.
             let gone = gone.clone().drop_guard();
+            let closed = CloseOnDrop(mux.clone());
             async move {
+                let _closed = closed;
                 serve(&mux, &process, stdin, stdout).await;
                 process.end().await;
                 // A process that left the group may hold the pipe for ever.
@@ -108,6 +111,15 @@ impl Local {
 impl Drop for Local {
     fn drop(&mut self) {
         self.mux.close(Failure::new(Status::Closed, "the session was closed"));
+    }
+}
+
+/// Closes the mux when it is dropped, with a reason that counts only if there was none before.
+struct CloseOnDrop(Arc<Mux>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close(Failure::new(Status::Closed, "the library was shut down before the call ended"));
     }
 }
 
@@ -309,7 +321,7 @@ impl Lines {
             }
             let length = end - start;
             if length > mux.limit {
-                mux.over_limit(&self.buffer[start..start + length.min(broken::HEAD)]);
+                mux.over_limit(&self.buffer[start..end]);
             } else if start == 0 && length >= CHUNK {
                 // A large message moves on without a copy.
                 let rest = self.buffer.split_off(end + 1);
@@ -332,7 +344,7 @@ impl Lines {
             self.buffer.clear();
             self.searched = 0;
         } else if self.buffer.len() > mux.limit {
-            mux.over_limit(&self.buffer[..self.buffer.len().min(broken::HEAD)]);
+            mux.over_limit(&self.buffer);
             self.buffer = Vec::new();
             self.searched = 0;
             self.skipping = true;
@@ -345,22 +357,40 @@ impl Lines {
 struct Stderr {
     server: String,
     secrets: Arc<Secrets>,
-    tail: Mutex<Vec<u8>>,
+    tail: Mutex<Tail>,
+}
+
+#[derive(Debug, Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    /// It does not begin where the server began.
+    cut: bool,
 }
 
 impl Stderr {
     fn keep(&self, bytes: &[u8]) {
         let mut tail = self.tail.lock();
-        tail.extend_from_slice(bytes);
-        if tail.len() > 2 * TAIL {
-            let cut = tail.len() - TAIL;
-            tail.drain(..cut);
+        tail.bytes.extend_from_slice(bytes);
+        if tail.bytes.len() > 2 * TAIL {
+            let cut = tail.bytes.len() - TAIL;
+            tail.bytes.drain(..cut);
+            tail.cut = true;
         }
     }
 
     fn text(&self) -> String {
         // Masked before it is cut, so that no part of a secret is left at the edge.
-        let all = self.secrets.mask(&String::from_utf8_lossy(&self.tail.lock())).into_owned();
+        let tail = self.tail.lock();
+        let mut all = self.secrets.mask(&String::from_utf8_lossy(&tail.bytes)).into_owned();
+        if tail.cut {
+            // The first edge was cut before: what may be the end of a secret there is left out.
+            let mut doubtful = self.secrets.longest().min(all.len());
+            while !all.is_char_boundary(doubtful) {
+                doubtful -= 1;
+            }
+            all.drain(..all.find("***").map_or(doubtful, |hidden| hidden.min(doubtful)));
+        }
+        drop(tail);
         let all = all.trim_end();
         let mut start = all.len().saturating_sub(TAIL);
         while !all.is_char_boundary(start) {
@@ -388,16 +418,21 @@ impl Stderr {
 /// Reads a server's standard error to its end, whatever it holds: a full pipe would stop the server.
 async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
     let mut buffer: Vec<u8> = Vec::new();
+    let mut skipping = false;
     let read_once = |pipe: &PipeEnd| {
         let count = pipe.read_behind(&mut buffer, TAIL)?;
         stderr.keep(&buffer[buffer.len() - count..]);
         let mut start = 0;
         while let Some(found) = memchr::memchr(b'\n', &buffer[start..]) {
-            stderr.log_line(&buffer[start..start + found]);
+            match std::mem::take(&mut skipping) {
+                true => log::at!(Info, "server", "{}: (a line longer than {LONGEST_LINE} bytes)", stderr.server),
+                false => stderr.log_line(&buffer[start..start + found]),
+            }
             start += found + 1;
         }
-        if start == 0 && buffer.len() > TAIL {
-            stderr.log_line(&buffer);
+        if start == 0 && buffer.len() > LONGEST_LINE {
+            // Its end is not logged: cut in pieces, a secret at the edge would show.
+            skipping = true;
             start = buffer.len();
         }
         buffer.drain(..start);
@@ -405,4 +440,29 @@ async fn drain(pipe: AsyncFd<PipeEnd>, stderr: Arc<Stderr>) {
     };
     each_read(&pipe, None, read_once).await;
     stderr.log_line(&buffer);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, Options};
+
+    #[test]
+    fn the_kept_end_of_standard_error_shows_no_part_of_a_secret() {
+        let secret = "0123456789abcdefghijklmnopqrstuvwxyz";
+        let text = format!(r#"{{"mcpServers":{{"s":{{"command":"x","env":{{"TOKEN":"{secret}"}}}}}}}}"#);
+        let secrets = Arc::new(config::parse(&text, &Options::default(), &[]).unwrap().secrets);
+        for shift in 0..80 {
+            for lines in [true, false] {
+                let stderr = Stderr { server: "s".to_owned(), secrets: secrets.clone(), tail: Mutex::default() };
+                stderr.keep(".".repeat(shift).as_bytes());
+                for _ in 0..2000 {
+                    stderr.keep(secret.as_bytes());
+                    stderr.keep(if lines { b"\n" } else { b" " });
+                }
+                let shown = stderr.text();
+                assert!(shown.contains("***") && !shown.contains("xyz") && !shown.contains("012"), "{shift}: {shown}");
+            }
+        }
+    }
 }

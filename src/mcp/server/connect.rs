@@ -29,6 +29,8 @@ use crate::wire::stdio::Local;
 
 /// A list longer than this is cut.
 const PAGES: usize = 1000;
+/// And so is one larger than this.
+const BYTES: usize = 256 * 1024 * 1024;
 /// How long the rest of a dead server's standard error may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -96,7 +98,7 @@ impl Server {
             shared.secrets.clone(),
             shared.options.max_message_bytes,
             shared.hello.modern_meta(),
-            |mux| Box::new(Ear::new(&self.name, mux, &shared.host, &changes, &shared.tracker)),
+            |mux| Box::new(Ear::new(&self.name, mux, &shared.host, &changes, &shared.tracker, &shared.secrets)),
         );
         let spec = Spec { argv: argv.clone(), env: env.clone(), cwd: cwd.clone() };
         let starting = Local::start(spec, mux.clone(), &self.name, shared.secrets.clone(), &shared.tracker);
@@ -135,8 +137,16 @@ impl Server {
         .await;
         match walked {
             Ok(()) => {}
-            // It said it has none, and then that it cannot even list them.
-            Err(failure) if !announced && failure.status == Status::Server => return Ok(Listed::default()),
+            // It announced none, and then could not even list them.
+            Err(failure)
+                if !announced
+                    && matches!(
+                        failure.status,
+                        Status::Server | Status::Timeout | Status::Protocol | Status::Limit
+                    ) =>
+            {
+                return Ok(Listed::default());
+            }
             Err(failure) => return Err(failure.at(Phase::List)),
         }
         Ok(self.expose(list, warnings, config))
@@ -216,13 +226,18 @@ where
     F: Future<Output = Result<Reply, Failure>>,
 {
     let mut seen = std::collections::HashSet::new();
+    let mut bytes = 0;
     let mut members = String::new();
     for page in 1.. {
         let reply = ask(std::mem::take(&mut members)).await?;
-        rpc::complete(method, &reply)?;
+        bytes += rpc::complete(method, &reply)?.text().len();
         let next = take(reply.kept())
             .map_err(|reason| Failure::new(Status::Protocol, format!("the server's answer to {method}: {reason}")))?;
         let Some(cursor) = next else { break };
+        if bytes > BYTES {
+            warnings.push(format!("the list of {what} was cut after {bytes} bytes"));
+            break;
+        }
         if page == PAGES {
             warnings.push(format!("the list of {what} was cut after {PAGES} pages"));
             break;

@@ -372,7 +372,7 @@ impl Server {
 
     /// True while calls to it have a chance: it is up, or has crashed and may be started again.
     pub fn is_connected(&self) -> bool {
-        self.live().is_some() || (self.kept().is_some() && self.may_restart().is_some())
+        self.live().is_some() || self.may_restart().is_some()
     }
 
     /// Tells the host that something happened. `members`: more of the notice's document.

@@ -227,12 +227,13 @@ impl Mux {
     }
 
     fn noise(&self, bytes: &[u8]) {
+        let first = self.state.lock().first_noise.is_none();
+        if !first && !log::enabled(log::Level::Debug) {
+            return;
+        }
         let line = excerpt(bytes, &self.secrets);
         log::at!(Debug, "wire", "{}: ignored a line that is no JSON-RPC message: {line}", self.server);
-        let mut state = self.state.lock();
-        if state.first_noise.is_none() {
-            state.first_noise = Some(line);
-        }
+        self.state.lock().first_noise.get_or_insert(line);
     }
 
     fn protocol(&self, why: &str) -> Failure {
@@ -269,11 +270,43 @@ fn trim(bytes: &mut Vec<u8>) {
 /// A short quotation of what a server wrote.
 fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
     const LONGEST: usize = 120;
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST * 4)]);
+    const WINDOW: usize = 64 * 1024;
+    let cut = bytes.len() > WINDOW;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(WINDOW)]);
+    // Hidden first and then cut: half a secret matches nothing. Where the window ends in one, its part is left out.
     let masked = secrets.mask(&text);
-    let mut short: String = masked.chars().take(LONGEST).collect();
-    if short.len() < masked.len() || bytes.len() > LONGEST * 4 {
+    let mut sure = masked.len() - if cut { secrets.longest().min(masked.len()) } else { 0 };
+    while !masked.is_char_boundary(sure) {
+        sure -= 1;
+    }
+    let mut short: String = masked[..sure].chars().take(LONGEST).collect();
+    if short.len() < masked.len() || cut {
         short.push('…');
     }
     format!("{short:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, Options};
+
+    fn hiding(secret: &str) -> Secrets {
+        let text = format!(r#"{{"mcpServers":{{"s":{{"command":"x","env":{{"TOKEN":"{secret}"}}}}}}}}"#);
+        config::parse(&text, &Options::default(), &[]).unwrap().secrets
+    }
+
+    #[test]
+    fn a_quotation_shows_no_part_of_a_secret() {
+        let secret = "0123456789abcdef".repeat(60);
+        let secrets = hiding(&secret);
+        assert_eq!(excerpt(format!("token {secret}").as_bytes(), &secrets), r#""token ***""#);
+        // Wherever the window or the quotation ends.
+        for before in [0, 100, 110, 470, 64 * 1024 - 500, 64 * 1024 - 1] {
+            let line = format!("{}{secret} and more", ".".repeat(before));
+            assert!(!excerpt(line.as_bytes(), &secrets).contains("0123"), "{before}");
+        }
+        let many = format!("{secret} ").repeat(100);
+        assert!(!excerpt(many.as_bytes(), &secrets).contains("0123"));
+    }
 }

@@ -1,0 +1,98 @@
+package io.github.muthuishere.toolnexus;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+
+/** The servers that the tests talk to, and what the tests share. */
+final class Fixtures {
+    /** The root of the project: Maven runs the tests in the module's folder. */
+    static final Path ROOT = Path.of("../..").toAbsolutePath().normalize();
+
+    static final String TINY = env("TOOLNEXUS_TINY");
+    static final String HOSTILE = env("TOOLNEXUS_HOSTILE");
+
+    private Fixtures() {}
+
+    private static String env(String name) {
+        String value = System.getenv(name);
+        if (value == null) throw new IllegalStateException("set " + name + " to the server's path, as bindings/java/test does");
+        return value;
+    }
+
+    static Map<String, Object> tiny() {
+        return Map.of("mcpServers", Map.of("progress", Map.of("command", List.of(TINY))));
+    }
+
+    static Map<String, Object> hostile(String... args) {
+        List<String> command = new ArrayList<>(List.of(HOSTILE));
+        command.addAll(List.of(args));
+        return Map.of("mcpServers", Map.of("x", Map.of("command", command)));
+    }
+
+    static Tool tool(List<Tool> tools, String name) {
+        return tools.stream().filter(tool -> tool.name().equals(name)).findFirst().orElseThrow();
+    }
+
+    /** Gives everything back, and sees that the library has nothing left either. */
+    static void nothingLives() {
+        Handle.freeAll();
+        assertEquals(Map.of(), Toolnexus.shutdown(Duration.ofSeconds(20)), "references that nobody gave back");
+    }
+
+    /** For what happens in the background: looks until it is so, at most ten seconds. */
+    static void eventually(String what, BooleanSupplier holds) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (!holds.getAsBoolean()) {
+            if (System.nanoTime() > end) throw new AssertionError("after ten seconds still not so: " + what);
+            Thread.sleep(5);
+        }
+    }
+
+    static String read(Path path) {
+        try {
+            return Files.readString(path);
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** What a program said, and how it ended. */
+    record Ran(int status, String output) {}
+
+    /** Runs a program to its end, at most a minute, in the root of the project. */
+    static Ran run(List<String> command) throws IOException, InterruptedException {
+        Path said = Files.createTempFile("toolnexus-test", ".txt");
+        try {
+            Process process = new ProcessBuilder(command)
+                    .directory(ROOT.toFile())
+                    .redirectErrorStream(true)
+                    .redirectOutput(said.toFile())
+                    .start();
+            if (!process.waitFor(60, TimeUnit.SECONDS)) {
+                process.destroyForcibly();
+                throw new AssertionError("did not end: " + command + "\n" + read(said));
+            }
+            return new Ran(process.exitValue(), Files.readString(said, StandardCharsets.UTF_8));
+        } finally {
+            Files.delete(said);
+        }
+    }
+
+    static String java(String program) {
+        return Path.of(System.getProperty("java.home"), "bin", program).toString();
+    }
+
+    static String classPath() {
+        return System.getProperty("java.class.path");
+    }
+}

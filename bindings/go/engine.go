@@ -42,21 +42,17 @@ func newQueue(handle func(ffi.Event)) (*queue, error) {
 func (q *queue) read(handle func(ffi.Event)) {
 	var bytes [256]byte
 	var events [64]ffi.Event
-	for open := true; open; {
-		// The end of the file says that the queue is closed; what it still holds is taken all the same.
-		_, err := q.file.Read(bytes[:])
-		open = err == nil
-		for {
-			count, status := ffi.Take(q.handle, events[:])
+	for {
+		// The end of the file says that the queue is gone; then so does taking.
+		_, _ = q.file.Read(bytes[:])
+		count, status := ffi.Take(q.handle, events[:])
+		for ; count > 0; count, status = ffi.Take(q.handle, events[:]) {
 			for _, event := range events[:count] {
 				handle(event)
 			}
-			if Status(status) != OK {
-				open = false
-			}
-			if Status(status) != OK || count < len(events) {
-				break
-			}
+		}
+		if Status(status) != OK {
+			break
 		}
 	}
 	q.file.Close()
@@ -92,7 +88,9 @@ func startLocked() error {
 	if !engine.checked {
 		engine.checked = true
 		engine.pending = map[uint64]*call{}
-		if engine.refused = ffi.Open(); engine.refused == nil {
+		if err := ffi.Open(); err != nil {
+			engine.refused = wrong("%v", err)
+		} else {
 			engine.refused = checkVersion(ffi.Version())
 		}
 	}
@@ -263,28 +261,32 @@ func run(ctx context.Context, options []CallOption, submit func(ffi.Target) int3
 }
 
 func (c *call) wait(ctx context.Context, target ffi.Target, report func(Progress)) (result ffi.Handle) {
+	finished := false
 	if report != nil {
 		defer func() {
-			if result == 0 { // report panicked, and nobody will wait any more
+			if !finished { // report panicked, and nobody will wait any more
 				ffi.ContextCancel(target.Context)
-				ffi.Free(<-c.done)
+				if result == 0 {
+					result = <-c.done
+				}
+				ffi.Free(result)
 			}
 			c.tell(nil)
 		}()
 	}
-	for {
+	for result == 0 {
 		select {
 		case result = <-c.done:
 			c.tell(report)
-			return result
 		case <-c.progress:
 			c.tell(report)
 		case <-ctx.Done():
 			ffi.ContextCancel(target.Context)
 			result = <-c.done
-			return result
 		}
 	}
+	finished = true
+	return result
 }
 
 // tell hands on the progress that has come, or drops it.
@@ -313,7 +315,8 @@ func cancelled(ctx context.Context) error {
 
 // Shutdown is for tests and the end of main: it closes every source (calls under way end as closed) and stops the library's
 // threads. It says how many references still live, by kind; none means that nothing leaked. Objects that are not closed but
-// unreachable count until the garbage collector has found them. A later call starts the library anew.
+// unreachable count until the garbage collector has found them. A later call starts the library anew; the log
+// goes to standard error then, until [SetLogger] is called again.
 func Shutdown(timeout time.Duration) (map[string]int, error) {
 	if err := start(); err != nil {
 		return nil, err

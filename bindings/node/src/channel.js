@@ -3,6 +3,8 @@ import { Socket } from 'node:net'
 
 /** As many takes in a row (about 1 MiB each) as the rest of the event loop can wait for. */
 const TAKES = 8
+/** Takes hold about 1 MiB, in characters of up to 3 bytes, if there is more. */
+const SHORT = 1 << 18
 
 export class Channel {
   #library
@@ -54,12 +56,14 @@ export class Channel {
     for (let takes = 0; takes < TAKES; takes++) {
       if (this.#ended) return
       const taken = this.#library.tn_queue_take_json(this.queue, 0)
-      const events = JSON.parse(this.#library.tn_result_json(taken, 0))
+      const json = this.#library.tn_result_json(taken, 0)
       this.#library.tn_free(taken)
+      const events = JSON.parse(json)
       // A failure is no array: nothing will come any more.
       if (!Array.isArray(events)) return this.free()
-      if (events.length === 0) return
       for (const event of events) this.#deliver(event)
+      // A short one was all there was. The end of a queue is told only by the next.
+      if (json.length < SHORT && (events.length === 0 || this.#whenEnded.length === 0)) return
     }
     if (this.#draining) return
     this.#draining = true

@@ -131,6 +131,7 @@ class Runtime {
         if (status !== CLOSED || channel !== this.#channel) return reject(this.#refused(status))
         // Another thread has shut the library down: it starts anew, with a new queue.
         this.#channel = undefined
+        channel.close()
         resolve(this.submit(name, make, settle, options, { owner, aside }))
       }
       const args = make(context, channel.queue, id)

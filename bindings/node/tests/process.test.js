@@ -77,6 +77,7 @@ const WORKERS = `
   const url = (more) => new URL('data:text/javascript,' + encodeURIComponent(body.replaceAll("'toolnexus'", JSON.stringify(import.meta.resolve('toolnexus'))) + more))
   const start = async (more = '') => {
     const worker = new Worker(url(more))
+    worker.exited = once(worker, 'exit')
     await once(worker, 'message')
     return worker
   }
@@ -85,7 +86,7 @@ const ENDS = {
   'process.exit with calls in flight': `${FLIGHT} console.log('out'); process.exit(0)`,
   'process.exit in a worker with calls in flight': `${WORKERS}
     const worker = await start('process.exit(0)')
-    await once(worker, 'exit'); console.log('out')`,
+    await worker.exited; console.log('out')`,
   'workers that are terminated with calls in flight': `${WORKERS}
     const workers = await Promise.all([start(), start(), start()])
     for (const worker of workers) await worker.terminate()
@@ -107,7 +108,7 @@ test('a worker that ends closes its sources; the others go on', () =>
     }).length
     const source = await toolnexus.loadMcp(config)
     const worker = await start('process.exit(0)')
-    await once(worker, 'exit')
+    await worker.exited
     while (count() > 1) await new Promise((resolve) => setTimeout(resolve, 10))
     console.log((await source.tools[0].execute({ text: 'on' })).output)
     await source.close()

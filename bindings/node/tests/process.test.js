@@ -179,8 +179,10 @@ test('100,000 calls leave nothing', { timeout: 110_000 }, async () => {
     const before = await some(1000)
     const rss = process.memoryUsage.rss()
     const after = await some(100_000)
-    console.error(before, after, Math.round((process.memoryUsage.rss() - rss) / 2 ** 20), 'MiB more')
-    console.log(JSON.stringify(before) === JSON.stringify(after))
+    const more = Math.round((process.memoryUsage.rss() - rss) / 2 ** 20)
+    console.error(before, after, more, 'MiB more')
+    // V8 takes some tens for itself; 2 KiB lost by each call would be 200.
+    console.log(JSON.stringify(before) === JSON.stringify(after) && more < 150)
     await source.close()
     console.log((await toolnexus.shutdown()).live)
   `, 'true\n{}\n', { nodeArgs: ['--expose-gc'], timeout: 100_000 })

@@ -37,7 +37,7 @@
 #define TN_EVENT_NOTICE 4
 
 /**
- * The request or call with this id is no longer wanted.
+ * The request or call with this id is no longer wanted. It comes only if the request or call was taken from the queue before.
  */
 #define TN_EVENT_CANCEL 5
 

@@ -189,15 +189,15 @@ impl Queue {
 
     // -- what comes in ----------------------------------------------------------------------------------------------
 
-    /// Registers a call that will complete here under `id`.
-    pub fn begin(self: &Arc<Self>, id: u64) -> Result<Ticket, Failure> {
+    /// Registers a call that will complete here under `id`. `failed` makes the outcome where it does not come to its end.
+    pub fn begin(self: &Arc<Self>, id: u64, failed: fn(Failure) -> Outcome) -> Result<Ticket, Failure> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(Failure::new(Status::Closed, "the queue is closed"));
         }
         let (place, call) = state.open.add();
         drop(state);
-        Ok(Ticket { queue: self.clone(), place, call, id, open: true })
+        Ok(Ticket { queue: self.clone(), place, call, id, failed, open: true })
     }
 
     /// Puts a question to the host: a request, or a call of a host tool. Gives the event's number; None: the queue is closed.
@@ -564,10 +564,17 @@ pub struct Ticket {
     place: usize,
     call: u64,
     id: u64,
+    failed: fn(Failure) -> Outcome,
     open: bool,
 }
 
 impl Ticket {
+    /// Completes a call that did not come to its end.
+    pub fn fail(self, failure: Failure) {
+        let outcome = (self.failed)(failure);
+        self.complete(outcome);
+    }
+
     pub fn complete(mut self, outcome: Outcome) {
         self.open = false;
         self.queue.complete(&self, outcome);
@@ -615,7 +622,7 @@ impl Drop for Ticket {
             } else {
                 Failure::new(Status::Closed, "the library was shut down before the call ended")
             };
-            self.queue.complete(self, failure.into());
+            self.queue.complete(self, (self.failed)(failure));
         }
     }
 }
@@ -676,7 +683,7 @@ mod tests {
     #[test]
     fn calls_end_as_closed_where_it_was_a_shutdown_that_closed_their_queue() {
         let (by_host, by_shutdown) = (Queue::new(), Queue::new());
-        let tickets = [by_host.begin(1).unwrap(), by_shutdown.begin(1).unwrap()];
+        let tickets = [by_host.begin(1, Outcome::from).unwrap(), by_shutdown.begin(1, Outcome::from).unwrap()];
         by_host.close();
         by_host.end(true);
         by_shutdown.end(true);
@@ -690,12 +697,12 @@ mod tests {
     #[test]
     fn a_ticket_completes_once_also_when_it_is_dropped() {
         let queue = Queue::new();
-        queue.begin(1).unwrap().complete(Outcome::document(String::new()));
-        let dropped = queue.begin(2).unwrap();
-        let late = queue.begin(3).unwrap();
+        queue.begin(1, Outcome::from).unwrap().complete(Outcome::document(String::new()));
+        let dropped = queue.begin(2, Outcome::from).unwrap();
+        let late = queue.begin(3, Outcome::from).unwrap();
         drop(dropped);
         queue.close();
-        assert_eq!(queue.begin(4).unwrap_err().status, Status::Closed);
+        assert_eq!(queue.begin(4, Outcome::from).unwrap_err().status, Status::Closed);
         let Taken::Events(events) = queue.wait(Most::events(9), None) else { panic!("closed") };
         let seen: Vec<_> = events.iter().map(|event| (event.id, event.outcome.status)).collect();
         assert_eq!(seen, [(1, Status::Ok), (2, Status::Closed)]);
@@ -716,7 +723,7 @@ mod tests {
         while queue.state.lock().waiting == 0 {
             std::thread::yield_now();
         }
-        let open = queue.begin(1).unwrap();
+        let open = queue.begin(1, Outcome::from).unwrap();
         queue.discard();
         assert_eq!(waiting.join().unwrap(), [u64::MAX]);
         drop(open);

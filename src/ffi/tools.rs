@@ -214,7 +214,7 @@ pub unsafe extern "C" fn tn_tool_execute_submit(
     id: u64,
 ) -> tn_status {
     // SAFETY: the caller's promise.
-    guard::submit(queue, id, || unsafe { execute(tool, arguments, context) })
+    guard::submit_tool(queue, id, || unsafe { execute(tool, arguments, context) })
 }
 
 /// # Safety

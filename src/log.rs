@@ -60,7 +60,7 @@ struct State {
     thread: Option<JoinHandle<()>>,
     /// The thread may call a sink. Until it has said that it does so no more, there is no other one.
     running: bool,
-    /// The thread ends when it has delivered what is there.
+    /// The thread has been told to end when it has delivered what is there, and has not done so yet.
     ending: bool,
 }
 
@@ -159,8 +159,9 @@ pub fn shutdown(until: Instant) -> bool {
     let Some(thread) = state.thread.take() else { return true };
     state.ending = state.running;
     LOG.changed.notify_all();
-    while state.running {
-        if LOG.changed.wait_until(&mut state, until).timed_out() && state.running {
+    // Not while one is running: a record that comes after the end starts the next one.
+    while state.ending {
+        if LOG.changed.wait_until(&mut state, until).timed_out() && state.ending {
             state.thread = Some(thread);
             return false;
         }

@@ -114,6 +114,9 @@ impl std::fmt::Debug for Queue {
     }
 }
 
+/// What is left to do when a queue was closed: the calls to stop, and whom to tell that nothing comes any more.
+type Closing = (Vec<AbortHandle>, Option<Arc<dyn Wake>>);
+
 /// What a taker got.
 #[derive(Debug)]
 pub enum Taken {
@@ -362,19 +365,16 @@ impl Queue {
 
     /// Refuses what comes from now on, and cancels the calls that are to complete here: they complete as cancelled.
     pub fn close(&self) {
-        self.end(false);
+        let closing = self.begin_close(false);
+        self.after_close(closing);
     }
 
-    fn end(&self, shut_down: bool) {
-        let (calls, wake) = {
-            let mut state = self.state.lock();
-            state.shut_down |= shut_down && !state.closed;
-            let calls = state.close();
-            let ended = state.is_empty() && state.is_over();
-            (calls, if ended { state.wake.take() } else { None })
-        };
-        self.after_close(calls);
-        drop(wake);
+    fn begin_close(&self, shut_down: bool) -> Closing {
+        let mut state = self.state.lock();
+        state.shut_down |= shut_down && !state.closed;
+        let calls = state.close();
+        let ended = state.is_empty() && state.is_over();
+        (calls, if ended { state.wake.take() } else { None })
     }
 
     /// Closes, and drops what is unread. Nothing is delivered any more.
@@ -386,16 +386,17 @@ impl Queue {
             state.notice_bytes = 0;
             (state.close(), std::mem::take(&mut state.events), state.wake.take())
         };
-        self.after_close(calls);
-        drop((events, wake));
+        self.after_close((calls, wake));
+        drop(events);
     }
 
-    fn after_close(&self, calls: Vec<AbortHandle>) {
+    fn after_close(&self, (calls, wake): Closing) {
         self.closed.cancel();
         for call in calls {
             call.abort();
         }
         self.changed.notify_all();
+        drop(wake);
     }
 
     /// Ends every queue: what is in them can still be read, and what is pending completes as closed. Waits for the threads of callback
@@ -405,8 +406,11 @@ impl Queue {
             let mut live = LIVE.lock();
             (std::mem::take(&mut live.queues), std::mem::take(&mut live.threads))
         };
-        for queue in queues.iter().filter_map(Weak::upgrade) {
-            queue.end(true);
+        // All are closed before the first call is stopped: what ends with it, such as a question, has no effect on another.
+        let queues = queues.iter().filter_map(Weak::upgrade);
+        let closing: Vec<_> = queues.map(|queue| (queue.begin_close(true), queue)).collect();
+        for (closing, queue) in closing {
+            queue.after_close(closing);
         }
         for thread in &threads {
             while !thread.is_finished() && Instant::now() < until {
@@ -685,8 +689,9 @@ mod tests {
         let (by_host, by_shutdown) = (Queue::new(), Queue::new());
         let tickets = [by_host.begin(1, Outcome::from).unwrap(), by_shutdown.begin(1, Outcome::from).unwrap()];
         by_host.close();
-        by_host.end(true);
-        by_shutdown.end(true);
+        for queue in [&by_host, &by_shutdown] {
+            queue.after_close(queue.begin_close(true));
+        }
         drop(tickets);
         for (queue, status) in [(by_host, Status::Cancelled), (by_shutdown, Status::Closed)] {
             let Taken::Events(events) = queue.wait(Most::events(9), None) else { panic!("closed") };

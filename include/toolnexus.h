@@ -37,7 +37,7 @@
 #define TN_EVENT_NOTICE 4
 
 /**
- * The request or call with this id is no longer wanted.
+ * The request or call with this id is no longer wanted. It comes only if the request or call was taken from the queue before.
  */
 #define TN_EVENT_CANCEL 5
 
@@ -859,8 +859,9 @@ tn_status tn_tool_execute_submit(const struct tn_tool *tool,
  * objects with `data` or `url`). That is the call's result. An answer that does not fit is refused and leaves the call open.
  *
  * A call that is not answered ends with TN_E_TIMEOUT when the context's time-out (300 s if it has none) or deadline has
- * passed, with TN_E_CANCELLED, or with TN_E_CLOSED when `calls` is closed or freed; then TN_EVENT_CANCEL with its id says that
- * it is no longer wanted. Serve `calls` from a thread that does not itself wait in such a call.
+ * passed, or with TN_E_CANCELLED; then TN_EVENT_CANCEL with its id says that it is no longer wanted, or, if nobody has taken
+ * its event, that goes from `calls`. When `calls` is closed or freed its calls end with TN_E_CLOSED, and nothing more is
+ * said. Serve `calls` from a thread that does not itself wait in such a call.
  *
  * @param spec   what the tool is, a JSON object
  * @param calls  where its calls arrive; the reference stays yours to free, and freeing it ends the calls
@@ -1102,7 +1103,7 @@ int32_t tn_queue_fd(struct tn_queue *queue);
  * @param queue       a queue made with tn_queue_new
  * @param events      gets the events; each has a result that is yours to free
  * @param capacity    how many fit, at least 1
- * @param timeout_ms  how long to wait for the first: milliseconds, 0 not at all, -1 for ever
+ * @param timeout_ms  how long to wait for the first: milliseconds, 0 not at all, -1 for ever; less is TN_E_ARGUMENT
  * @param count       gets how many came; 0 with TN_OK: the time is over
  * @return            TN_OK, TN_E_CLOSED (nothing will come any more), TN_E_ARGUMENT, TN_E_HANDLE, TN_E_REENTRANT, TN_E_FORKED
  *

@@ -7,18 +7,19 @@
  * The rules, beyond those of toolnexus.h, which hold here too:
  *
  * - Objects can be moved and not copied. An empty one (moved from, or made by default) is false; using it is an error.
- * - A call of a tool gives a result whatever comes of it, for a model to read. What is a mistake of the program (a status below 20
- *   but for json and not_found, internal, and those that are not known), or its own cancel, is thrown as toolnexus::error.
+ * - A call of a tool gives a result whatever comes of it, for a model to read. What is a mistake of the program (a status below
+ *   20 but for json and not_found, internal, and those that are not known), or its own cancel, is thrown as toolnexus::error.
  *   What is no call of a tool throws whenever it fails.
- * - Each function that throws has a twin, try_..., that does not, and gives the result or the outcome with it. (Without memory
- *   both throw std::bad_alloc.)
- * - ..._async does not block. Without a completion it gives a std::future, which throws as the function would. With one it calls it,
- *   once, on a thread of the library: it may start calls, answer and destroy objects, but not block. What it throws is lost.
- *   A completion can also be a place in a queue: queue.at(id).
- * - Tools of the host and answers to servers are functions. They run on threads of their own, several at a time, and may
- *   block. A tool that throws gives an error result; an answer that throws cancels.
- * - Text goes in as std::string_view, std::string or char pointer, as UTF-8, and comes out as std::string_view, which lives as long as its
- *   object (asked of a temporary result or tool: as std::string). */
+ * - Each call that throws has a twin, try_..., that does not, and gives the result, the status, or an outcome. (Without memory
+ *   or threads both throw. The twin of tools.at() is find().)
+ * - ..._async does not block. Without a completion it gives a std::future, which throws as the function would. With one it
+ *   calls it, once, on a thread of the library: it may start calls, answer and destroy objects, but not block. What it throws
+ *   is lost. A completion can also be a place in a queue: queue.at(id).
+ * - Tools of the host and answers to servers are functions. They run on threads of their own, several at a time, and may block.
+ *   A tool that throws gives an error result; an answer that throws cancels.
+ * - In a forked child everything fails with forked, and ends quietly.
+ * - Text goes in as std::string_view, std::string or char pointer, as UTF-8, and comes out as std::string_view, which lives as
+ *   long as its object (asked of a temporary result or tool: as std::string). */
 
 #ifndef TOOLNEXUS_HPP
 #define TOOLNEXUS_HPP
@@ -92,7 +93,8 @@ class error : public std::exception {
   std::shared_ptr<const contents> shared_; /* copying an exception must not throw */
 };
 
-/* Text on its way in. It is not copied if a NUL already ends it, so a std::string costs less than a std::string_view. */
+/* Text on its way in, only ever a parameter. It is not copied if a NUL already ends it, so a std::string costs less than a
+ * std::string_view. */
 class text {
  public:
   text(const char *in) : at_(in) {}
@@ -182,8 +184,8 @@ inline void add_utf8(std::string &to, unsigned long c) {
 
 }  // namespace detail
 
-/* The value of a top-level member of a JSON object, as it stands there; empty if there is none. For the library's own documents: the
- * object must be well formed, and the member's name written without escapes. */
+/* The value of a top-level member of a JSON object, as it stands there; empty if there is none. For the library's own
+ * documents: the object must be well formed, and the member's name written without escapes. */
 inline std::string_view member(std::string_view object, std::string_view name) {
   std::size_t at = detail::blanks(object, 0);
   if (at >= object.size() || object[at] != '{') return {};
@@ -357,8 +359,8 @@ class queue : public detail::object<tn_queue> {
   slot at(std::uint64_t id) const noexcept { return {get(), id}; }
   /* A socket to wait on: see tn_queue_fd. It is yours to close; -1 if there is none. */
   int fd() const noexcept { return tn_queue_fd(get()); }
-  /* Waits for the first event, at most so long (negative: for ever), and takes at most `most`. None: the time is over. Throws closed when
-   * nothing will come any more. */
+  /* Waits for the first event, at most so long (negative: for ever), and takes at most `most`. None: the time is over. Throws
+   * closed when nothing will come any more. */
   std::vector<event> take(std::chrono::milliseconds wait, std::size_t most = 64) {
     std::vector<event> events;
     detail::check(static_cast<tn_status>(try_take(events, wait, most)), "taking from a queue");
@@ -513,8 +515,8 @@ struct question {
   std::atomic<bool> wanted{true};
 };
 
-/* What its threads share: they take one event at a time, one after the other, so that notices stay in order; a question lets the next
- * thread take while it is answered. */
+/* What its threads share: they take one event at a time, one after the other, so that notices stay in order; a question lets
+ * the next thread take while it is answered. */
 struct crew_state {
   reference<tn_queue> queue;
   std::function<void(question &)> answer;
@@ -589,7 +591,7 @@ inline void work(std::shared_ptr<crew_state> crew) {
     tn_event event;
     std::size_t count = 0;
     crew->taking.lock();
-    if (tn_queue_take(crew->queue.get(), &event, 1, -1, &count) != TN_OK) break;
+    if (tn_queue_take(crew->queue.get(), &event, 1, -1, &count) != TN_OK || count == 0) break;
     if (event.kind == TN_EVENT_REQUEST || event.kind == TN_EVENT_CALL) {
       answer_question(crew, event); /* unlocks */
       continue;
@@ -633,7 +635,7 @@ class crew {
   crew(const crew &) = delete;
   crew &operator=(const crew &) = delete;
   ~crew() {
-    tn_queue_close(queue_);
+    if (tn_queue_close(queue_) == TN_E_FORKED) return; /* the threads are the parent's */
     std::size_t self = crew_of_this_thread() == state_.get() ? 1 : 0;
     std::unique_lock<std::mutex> guard(state_->lock);
     state_->left.wait(guard, [&] { return state_->threads <= self; });
@@ -703,7 +705,7 @@ class with {
 class request {
  public:
   explicit request(detail::question &asked) noexcept : asked_(asked) {}
-  /* {"id":7,"server":"…","kind":"input","prompt":"…","url":"…","data":{"schema":{…}},"tool":"…","expiresAt":"…","params":{…}} */
+  /* {"id":7,"server":"…","kind":"input","prompt":"…","url":"…","data":{"schema":{…}},"tool":"…","params":{…}} */
   std::string_view json() const noexcept { return asked_.document.json(); }
   std::string kind() const { return toolnexus::json::unquote(toolnexus::json::member(json(), "kind")); }
   std::string server() const { return toolnexus::json::unquote(toolnexus::json::member(json(), "server")); }
@@ -994,8 +996,8 @@ class source : public detail::object<tn_mcp> {
  public:
   using object::object;
 
-  /* Connects to every server of a config, JSON text or a path, and waits until each is connected or has failed: see tn_mcp_load. A
-   * server that failed is no failure; status() tells. */
+  /* Connects to every server of a config, JSON text or a path, and waits until each is connected or has failed: see
+   * tn_mcp_load. A server that failed is no failure; status() tells. */
   static source load(text config, text options = "{}", host host = {}, with context = {}) {
     detail::check_version();
     return try_load(config, options, std::move(host), context).value();
@@ -1189,8 +1191,8 @@ inline void log(level least, std::function<void(level, std::string_view target, 
   kept.release();
 }
 
-/* Ends everything, for tests and the end of main: see tn_shutdown. Sources close, calls end with closed, threads stop, those of host
- * tools too. Later calls start anew. The document counts what still lives, {"live":{"tool":3}}. */
+/* Ends everything, for tests and the end of main: see tn_shutdown. Sources close, calls end with closed, threads stop, those of
+ * host tools too. Later calls start anew. The document counts what still lives, {"live":{"tool":3}}. */
 inline result try_shutdown(std::chrono::milliseconds timeout) {
   auto until = std::chrono::steady_clock::now() + timeout;
   auto left = [&] {

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -39,8 +39,9 @@ pub trait Sink: Send + Sync {
     fn record(&self, record: &Record);
 }
 
-/// Records that nobody has taken yet; the oldest go first.
+/// Records that nobody has taken yet, and the bytes of their messages; the oldest go first.
 const KEPT: usize = 1024;
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
 static LOG: Log = Log { state: Mutex::new(State::new()), changed: Condvar::new() };
@@ -52,10 +53,15 @@ struct Log {
 
 struct State {
     items: VecDeque<Item>,
+    records: usize,
+    bytes: usize,
     lost: usize,
     sink: Option<Arc<dyn Sink>>,
     thread: Option<JoinHandle<()>>,
-    stop: bool,
+    /// The thread may call a sink. Until it has said that it does so no more, there is no other one.
+    running: bool,
+    /// The thread has been told to end when it has delivered what is there, and has not done so yet.
+    ending: bool,
 }
 
 enum Item {
@@ -66,16 +72,53 @@ enum Item {
 
 impl State {
     const fn new() -> Self {
-        State { items: VecDeque::new(), lost: 0, sink: None, thread: None, stop: false }
+        State {
+            items: VecDeque::new(),
+            records: 0,
+            bytes: 0,
+            lost: 0,
+            sink: None,
+            thread: None,
+            running: false,
+            ending: false,
+        }
     }
 
     fn push(&mut self, item: Item) {
         self.items.push_back(item);
-        if self.thread.is_none() {
-            self.stop = false;
+        if !self.running {
             self.thread = runtime::thread("toolnexus-log", drain).ok();
+            self.running = self.thread.is_some();
         }
-        LOG.changed.notify_one();
+        LOG.changed.notify_all();
+    }
+
+    /// Adds a record, in place of the oldest ones where there are too many.
+    fn push_record(&mut self, record: Record) {
+        self.records += 1;
+        self.bytes += record.message.len();
+        while (self.records > KEPT || self.bytes > KEPT_BYTES)
+            && let Some(oldest) = self.items.iter().position(|item| matches!(item, Item::Record(..)))
+        {
+            let oldest = self.items.remove(oldest);
+            self.count_out(oldest.as_ref());
+            self.lost += 1;
+        }
+        let sink = self.sink.clone();
+        self.push(Item::Record(record, sink));
+    }
+
+    fn pop(&mut self) -> Option<Item> {
+        let item = self.items.pop_front();
+        self.count_out(item.as_ref());
+        item
+    }
+
+    fn count_out(&mut self, item: Option<&Item>) {
+        if let Some(Item::Record(record, _)) = item {
+            self.records -= 1;
+            self.bytes -= record.message.len();
+        }
     }
 }
 
@@ -101,33 +144,36 @@ pub fn retire(sink: Arc<dyn Sink>) {
     LOG.state.lock().push(Item::Retired(sink));
 }
 
+/// Keeps every later record to itself: the process is exiting, and what ends with it is no news. Takes no lock.
+pub fn mute() {
+    LEVEL.store(0, Ordering::Relaxed);
+}
+
 /// Writes one record.
 pub fn write(level: Level, target: &'static str, message: String) {
     if !enabled(level) || runtime::is_forked() {
         return;
     }
-    let mut state = LOG.state.lock();
-    if state.items.len() >= KEPT
-        && let Some(oldest) = state.items.iter().position(|item| matches!(item, Item::Record(..)))
-    {
-        state.items.remove(oldest);
-        state.lost += 1;
-    }
-    let sink = state.sink.clone();
-    state.push(Item::Record(Record { level, target, message }, sink));
+    LOG.state.lock().push_record(Record { level, target, message });
 }
 
-/// Delivers what is there and ends the thread. The sink stays.
-pub fn shutdown(timeout: Duration) {
-    let thread = {
-        let mut state = LOG.state.lock();
-        state.stop = true;
-        state.thread.take()
-    };
+/// Delivers what is there and ends the thread. The sink stays. False: a sink was still at work at `until`; the thread goes on
+/// ending, and the next shutdown waits for it again.
+pub fn shutdown(until: Instant) -> bool {
+    let mut state = LOG.state.lock();
+    let Some(thread) = state.thread.take() else { return true };
+    state.ending = state.running;
     LOG.changed.notify_all();
-    if let Some(thread) = thread {
-        runtime::join(thread, timeout);
+    // Not while one is running: a record that comes after the end starts the next one.
+    while state.ending {
+        if LOG.changed.wait_until(&mut state, until).timed_out() && state.ending {
+            state.thread = Some(thread);
+            return false;
+        }
     }
+    drop(state);
+    // It is past its last call of a sink.
+    thread.join().is_ok()
 }
 
 fn drain() {
@@ -136,10 +182,13 @@ fn drain() {
         let (item, lost) = {
             let mut state = LOG.state.lock();
             loop {
-                if let Some(item) = state.items.pop_front() {
+                if let Some(item) = state.pop() {
                     break (item, std::mem::take(&mut state.lost));
                 }
-                if state.stop {
+                if state.ending {
+                    state.ending = false;
+                    state.running = false;
+                    LOG.changed.notify_all();
                     return;
                 }
                 LOG.changed.wait(&mut state);
@@ -177,3 +226,39 @@ macro_rules! log_at {
     };
 }
 pub use crate::log_at as at;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log of its own, with a thread that never takes anything.
+    fn unread() -> State {
+        State { running: true, ..State::new() }
+    }
+
+    fn push(state: &mut State, bytes: usize) {
+        state.push_record(Record { level: Level::Info, target: "test", message: "x".repeat(bytes) });
+    }
+
+    #[test]
+    fn unread_records_are_bounded_in_number_and_in_size() {
+        let mut many = unread();
+        for _ in 0..KEPT + 7 {
+            push(&mut many, 1);
+        }
+        assert_eq!((many.items.len(), many.bytes, many.lost), (KEPT, KEPT, 7));
+
+        let mut large = unread();
+        for _ in 0..10 {
+            push(&mut large, KEPT_BYTES / 4);
+        }
+        assert_eq!((large.items.len(), large.bytes, large.lost), (4, KEPT_BYTES, 6));
+        // What is too large by itself is kept by itself.
+        push(&mut large, KEPT_BYTES * 2);
+        assert_eq!((large.items.len(), large.bytes, large.lost), (1, KEPT_BYTES * 2, 10));
+        push(&mut large, 5);
+        assert_eq!((large.items.len(), large.bytes, large.lost), (1, 5, 11));
+        large.pop();
+        assert_eq!((large.records, large.bytes), (0, 0));
+    }
+}

@@ -18,8 +18,9 @@ use tokio_util::sync::CancellationToken;
 use crate::outcome::{Failure, Outcome, Status};
 use crate::runtime;
 
-/// Unread notices that are kept; the oldest go first.
+/// Unread notices that are kept, and the bytes of their documents; the oldest go first.
 const NOTICES: usize = 1024;
+const NOTICE_BYTES: usize = 16 * 1024 * 1024;
 
 /// What kind an event is of. The numbers are the C ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +63,12 @@ struct State {
     /// In order of their number; notices apart, since only they are dropped.
     events: VecDeque<(u64, Event)>,
     notices: VecDeque<(u64, Notice)>,
+    notice_bytes: usize,
     next: u64,
     open: Calls,
     closed: bool,
+    /// It was the shutdown that closed it.
+    shut_down: bool,
     /// Nothing is kept or delivered any more.
     discarded: bool,
     waiting: usize,
@@ -110,6 +114,9 @@ impl std::fmt::Debug for Queue {
     }
 }
 
+/// What is left to do when a queue was closed: the calls to stop, and whom to tell that nothing comes any more.
+type Closing = (Vec<AbortHandle>, Option<Arc<dyn Wake>>);
+
 /// What a taker got.
 #[derive(Debug)]
 pub enum Taken {
@@ -128,9 +135,11 @@ impl Queue {
             state: Mutex::new(State {
                 events: VecDeque::new(),
                 notices: VecDeque::new(),
+                notice_bytes: 0,
                 next: 0,
                 open: Calls::default(),
                 closed: false,
+                shut_down: false,
                 discarded: false,
                 waiting: 0,
                 announcing: false,
@@ -183,25 +192,44 @@ impl Queue {
 
     // -- what comes in ----------------------------------------------------------------------------------------------
 
-    /// Registers a call that will complete here under `id`.
-    pub fn begin(self: &Arc<Self>, id: u64) -> Result<Ticket, Failure> {
+    /// Registers a call that will complete here under `id`. `failed` makes the outcome where it does not come to its end.
+    pub fn begin(self: &Arc<Self>, id: u64, failed: fn(Failure) -> Outcome) -> Result<Ticket, Failure> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(Failure::new(Status::Closed, "the queue is closed"));
         }
         let (place, call) = state.open.add();
         drop(state);
-        Ok(Ticket { queue: self.clone(), place, call, id, open: true })
+        Ok(Ticket { queue: self.clone(), place, call, id, failed, open: true })
     }
 
-    /// Puts an event of the library's own: a request, a call of a host tool, a cancel. False: the queue is closed.
-    pub fn push(self: &Arc<Self>, kind: Kind, id: u64, outcome: Outcome) -> bool {
+    /// Puts a question to the host: a request, or a call of a host tool. Gives the event's number; None: the queue is closed.
+    pub fn push(self: &Arc<Self>, kind: Kind, id: u64, outcome: Outcome) -> Option<u64> {
         let state = self.state.lock();
         if state.closed {
-            return false;
+            return None;
         }
-        self.put(state, Event { kind, id, outcome });
-        true
+        Some(self.put(state, Event { kind, id, outcome }))
+    }
+
+    /// Takes the question `id`, whose event has this number, back: out of the queue if nobody has read it, so that what is
+    /// asked and taken back for ever fills no queue, and else with a cancel. A closed queue stays as it is.
+    pub fn take_back(self: &Arc<Self>, number: u64, id: u64) {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        match state.events.binary_search_by_key(&number, |(number, _)| *number) {
+            Ok(unread) => {
+                let event = state.events.remove(unread);
+                drop(state);
+                drop(event);
+            }
+            Err(_) => {
+                let outcome = Outcome::document(format!("{{\"id\":{id}}}"));
+                self.put(state, Event { kind: Kind::Cancel, id, outcome });
+            }
+        }
     }
 
     /// Puts a notice, whose document has these members. It may be dropped if nobody reads.
@@ -212,8 +240,9 @@ impl Queue {
         }
         let was_empty = state.is_empty();
         let mut lost = 0;
-        if state.notices.len() >= NOTICES
-            && let Some((_, oldest)) = state.notices.pop_front()
+        state.notice_bytes += members.len();
+        while (state.notices.len() >= NOTICES || state.notice_bytes > NOTICE_BYTES)
+            && let Some(oldest) = state.pop_notice()
         {
             match state.notices.front_mut() {
                 Some((_, next)) => next.lost += oldest.lost + 1,
@@ -225,17 +254,18 @@ impl Queue {
         self.announce(state, was_empty);
     }
 
-    fn put(self: &Arc<Self>, mut state: MutexGuard<'_, State>, event: Event) {
+    fn put(self: &Arc<Self>, mut state: MutexGuard<'_, State>, event: Event) -> u64 {
+        let number = state.number();
         if state.discarded {
             drop(state);
             // Outside the lock: what the event holds may be the last of a source.
             drop(event);
-            return;
+            return number;
         }
         let was_empty = state.is_empty();
-        let number = state.number();
         state.events.push_back((number, event));
         self.announce(state, was_empty);
+        number
     }
 
     /// Says that something came, if the queue was empty. On the I/O thread that is put off until the tasks that are ready
@@ -335,14 +365,16 @@ impl Queue {
 
     /// Refuses what comes from now on, and cancels the calls that are to complete here: they complete as cancelled.
     pub fn close(&self) {
-        let (calls, wake) = {
-            let mut state = self.state.lock();
-            let calls = state.close();
-            let ended = state.is_empty() && state.is_over();
-            (calls, if ended { state.wake.take() } else { None })
-        };
-        self.after_close(calls);
-        drop(wake);
+        let closing = self.begin_close(false);
+        self.after_close(closing);
+    }
+
+    fn begin_close(&self, shut_down: bool) -> Closing {
+        let mut state = self.state.lock();
+        state.shut_down |= shut_down && !state.closed;
+        let calls = state.close();
+        let ended = state.is_empty() && state.is_over();
+        (calls, if ended { state.wake.take() } else { None })
     }
 
     /// Closes, and drops what is unread. Nothing is delivered any more.
@@ -351,29 +383,34 @@ impl Queue {
             let mut state = self.state.lock();
             state.discarded = true;
             state.notices.clear();
+            state.notice_bytes = 0;
             (state.close(), std::mem::take(&mut state.events), state.wake.take())
         };
-        self.after_close(calls);
-        drop((events, wake));
+        self.after_close((calls, wake));
+        drop(events);
     }
 
-    fn after_close(&self, calls: Vec<AbortHandle>) {
+    fn after_close(&self, (calls, wake): Closing) {
         self.closed.cancel();
         for call in calls {
             call.abort();
         }
         self.changed.notify_all();
+        drop(wake);
     }
 
-    /// Ends every queue: what is in them can still be read, and what is pending completes. Waits for the threads of callback
+    /// Ends every queue: what is in them can still be read, and what is pending completes as closed. Waits for the threads of callback
     /// queues until `until`. False: one did not end in time.
     pub fn shut_down_all(until: Instant) -> bool {
         let (queues, threads) = {
             let mut live = LIVE.lock();
             (std::mem::take(&mut live.queues), std::mem::take(&mut live.threads))
         };
-        for queue in queues.iter().filter_map(Weak::upgrade) {
-            queue.close();
+        // All are closed before the first call is stopped: what ends with it, such as a question, has no effect on another.
+        let queues = queues.iter().filter_map(Weak::upgrade);
+        let closing: Vec<_> = queues.map(|queue| (queue.begin_close(true), queue)).collect();
+        for (closing, queue) in closing {
+            queue.after_close(closing);
         }
         for thread in &threads {
             while !thread.is_finished() && Instant::now() < until {
@@ -468,6 +505,12 @@ impl State {
         self.next
     }
 
+    fn pop_notice(&mut self) -> Option<Notice> {
+        let (_, notice) = self.notices.pop_front()?;
+        self.notice_bytes -= notice.members.len();
+        Some(notice)
+    }
+
     /// True if nothing comes in any more.
     fn is_over(&self) -> bool {
         self.discarded || (self.closed && self.open.is_empty())
@@ -497,7 +540,7 @@ impl State {
                 break;
             }
             if notice_first {
-                taken.extend(self.notices.pop_front().map(|(_, notice)| notice.event()));
+                taken.extend(self.pop_notice().map(Notice::event));
             } else {
                 taken.extend(self.events.pop_front().map(|(_, event)| event));
             }
@@ -525,10 +568,17 @@ pub struct Ticket {
     place: usize,
     call: u64,
     id: u64,
+    failed: fn(Failure) -> Outcome,
     open: bool,
 }
 
 impl Ticket {
+    /// Completes a call that did not come to its end.
+    pub fn fail(self, failure: Failure) {
+        let outcome = (self.failed)(failure);
+        self.complete(outcome);
+    }
+
     pub fn complete(mut self, outcome: Outcome) {
         self.open = false;
         self.queue.complete(&self, outcome);
@@ -567,12 +617,16 @@ impl Track {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if self.open {
-            let failure = if self.queue.state.lock().closed {
+            let closed_by_host = {
+                let state = self.queue.state.lock();
+                state.closed && !state.shut_down
+            };
+            let failure = if closed_by_host {
                 Failure::new(Status::Cancelled, "the call was cancelled: its queue was closed")
             } else {
                 Failure::new(Status::Closed, "the library was shut down before the call ended")
             };
-            self.queue.complete(self, failure.into());
+            self.queue.complete(self, (self.failed)(failure));
         }
     }
 }
@@ -614,14 +668,46 @@ mod tests {
     }
 
     #[test]
+    fn unread_notices_are_bounded_in_size_too() {
+        let queue = Queue::new();
+        for id in 0..20 {
+            queue.notice(id, "x".repeat(NOTICE_BYTES / 16));
+        }
+        let Taken::Events(events) = queue.wait(Most::events(1), None) else { panic!("closed") };
+        assert_eq!(events[0].id, 4);
+        assert!(events[0].outcome.json().as_str().ends_with("x,\"lost\":4}"));
+        // What is too large by itself is kept by itself.
+        queue.notice(20, "x".repeat(NOTICE_BYTES * 2));
+        let Taken::Events(events) = queue.wait(Most::events(9), None) else { panic!("closed") };
+        assert_eq!(events.len(), 1);
+        assert!(events[0].outcome.json().as_str().ends_with("x,\"lost\":15}"));
+        assert_eq!(queue.state.lock().notice_bytes, 0);
+    }
+
+    #[test]
+    fn calls_end_as_closed_where_it_was_a_shutdown_that_closed_their_queue() {
+        let (by_host, by_shutdown) = (Queue::new(), Queue::new());
+        let tickets = [by_host.begin(1, Outcome::from).unwrap(), by_shutdown.begin(1, Outcome::from).unwrap()];
+        by_host.close();
+        for queue in [&by_host, &by_shutdown] {
+            queue.after_close(queue.begin_close(true));
+        }
+        drop(tickets);
+        for (queue, status) in [(by_host, Status::Cancelled), (by_shutdown, Status::Closed)] {
+            let Taken::Events(events) = queue.wait(Most::events(9), None) else { panic!("closed") };
+            assert_eq!(events[0].outcome.status, status);
+        }
+    }
+
+    #[test]
     fn a_ticket_completes_once_also_when_it_is_dropped() {
         let queue = Queue::new();
-        queue.begin(1).unwrap().complete(Outcome::document(String::new()));
-        let dropped = queue.begin(2).unwrap();
-        let late = queue.begin(3).unwrap();
+        queue.begin(1, Outcome::from).unwrap().complete(Outcome::document(String::new()));
+        let dropped = queue.begin(2, Outcome::from).unwrap();
+        let late = queue.begin(3, Outcome::from).unwrap();
         drop(dropped);
         queue.close();
-        assert_eq!(queue.begin(4).unwrap_err().status, Status::Closed);
+        assert_eq!(queue.begin(4, Outcome::from).unwrap_err().status, Status::Closed);
         let Taken::Events(events) = queue.wait(Most::events(9), None) else { panic!("closed") };
         let seen: Vec<_> = events.iter().map(|event| (event.id, event.outcome.status)).collect();
         assert_eq!(seen, [(1, Status::Ok), (2, Status::Closed)]);
@@ -642,7 +728,7 @@ mod tests {
         while queue.state.lock().waiting == 0 {
             std::thread::yield_now();
         }
-        let open = queue.begin(1).unwrap();
+        let open = queue.begin(1, Outcome::from).unwrap();
         queue.discard();
         assert_eq!(waiting.join().unwrap(), [u64::MAX]);
         drop(open);

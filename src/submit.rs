@@ -47,7 +47,10 @@ impl Intake {
             let track = ticket.track();
             let task = tokio::spawn(async move {
                 let ended = runtime::Caught(work).await.and_then(|ended| ended);
-                ticket.complete(ended.unwrap_or_else(Outcome::from));
+                match ended {
+                    Ok(outcome) => ticket.complete(outcome),
+                    Err(failure) => ticket.fail(failure),
+                }
             });
             track.stop_with(task.abort_handle());
         }
@@ -57,7 +60,7 @@ impl Intake {
         self.used = true;
         for (work, ticket) in take() {
             drop(work);
-            ticket.complete(failure.clone().into());
+            ticket.fail(failure.clone());
         }
     }
 }

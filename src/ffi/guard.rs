@@ -11,6 +11,7 @@ use crate::outcome::{Failure, Outcome, Status};
 use crate::queue::Queue;
 use crate::runtime;
 use crate::submit;
+use crate::tool;
 
 /// An export that answers with a result. Never NULL.
 pub fn result(body: impl FnOnce() -> Result<Outcome, Failure>) -> *mut tn_result {
@@ -59,8 +60,22 @@ pub fn block(prepare: impl FnOnce() -> Result<Work, Failure>) -> *mut tn_result 
 
 /// The twin of such an export: the outcome arrives in `queue` under `id`. It fails only for its queue.
 pub fn submit(queue: *mut tn_queue, id: u64, prepare: impl FnOnce() -> Result<Work, Failure>) -> tn_status {
+    submit_or(Outcome::from, queue, id, prepare)
+}
+
+/// The same for a call of a tool: also one that is cancelled with its queue ends as a tool's result.
+pub fn submit_tool(queue: *mut tn_queue, id: u64, prepare: impl FnOnce() -> Result<Work, Failure>) -> tn_status {
+    submit_or(tool::refused, queue, id, prepare)
+}
+
+fn submit_or(
+    failed: fn(Failure) -> Outcome,
+    queue: *mut tn_queue,
+    id: u64,
+    prepare: impl FnOnce() -> Result<Work, Failure>,
+) -> tn_status {
     status(|| {
-        let ticket = handle::get::<Queue>(handle_of(queue), "queue")?.begin(id)?;
+        let ticket = handle::get::<Queue>(handle_of(queue), "queue")?.begin(id, failed)?;
         match runtime::catch(prepare).and_then(|work| work) {
             Ok(work) => submit::start(work, ticket),
             Err(failure) => ticket.complete(failure.into()),

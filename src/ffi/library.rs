@@ -221,7 +221,7 @@ pub extern "C" fn tn_shutdown(timeout_ms: u32) -> *mut tn_result {
             // What was pending has completed; the queues hand it out and end.
             ended &= Queue::shut_down_all(until);
             ended &= runtime::shutdown(left());
-            log::shutdown(left());
+            ended &= log::shutdown(until);
         }
         let counts: Vec<String> =
             handle::live().into_iter().map(|(kind, count)| format!("\"{kind}\":{count}")).collect();

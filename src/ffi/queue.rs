@@ -142,7 +142,7 @@ impl Wake for Socket {
 /// @param queue       a queue made with tn_queue_new
 /// @param events      gets the events; each has a result that is yours to free
 /// @param capacity    how many fit, at least 1
-/// @param timeout_ms  how long to wait for the first: milliseconds, 0 not at all, -1 for ever
+/// @param timeout_ms  how long to wait for the first: milliseconds, 0 not at all, -1 for ever; less is TN_E_ARGUMENT
 /// @param count       gets how many came; 0 with TN_OK: the time is over
 /// @return            TN_OK, TN_E_CLOSED (nothing will come any more), TN_E_ARGUMENT, TN_E_HANDLE, TN_E_REENTRANT, TN_E_FORKED
 ///
@@ -190,8 +190,13 @@ fn taken(queue: &Queue, most: Most, timeout_ms: i32) -> Result<Vec<Event>, Failu
             "the queue hands its events to a callback: there is nothing to take",
         ));
     }
-    // Negative: for ever.
-    let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+    let timeout = match timeout_ms {
+        -1 => None,
+        _ => Some(Duration::from_millis(u64::try_from(timeout_ms).map_err(|_| {
+            let expected = "expected milliseconds, 0 (do not wait) or -1 (wait for ever)";
+            Failure::new(Status::Argument, format!("timeout_ms is {timeout_ms}, {expected}"))
+        })?)),
+    };
     match queue.wait(most, timeout) {
         Taken::Events(events) => Ok(events),
         Taken::Closed => Err(Failure::new(Status::Closed, "the queue is closed: nothing will come any more")),

@@ -204,7 +204,7 @@ pub unsafe extern "C" fn tn_toolkit_execute_submit(
     id: u64,
 ) -> tn_status {
     // SAFETY: the caller's promise.
-    guard::submit(queue, id, || unsafe { execute(toolkit, name, arguments, context) })
+    guard::submit_tool(queue, id, || unsafe { execute(toolkit, name, arguments, context) })
 }
 
 /// # Safety

@@ -216,7 +216,7 @@ pub unsafe extern "C" fn tn_tool_execute_submit(
     id: u64,
 ) -> tn_status {
     // SAFETY: the caller's promise.
-    guard::submit(queue, id, || unsafe { execute(tool, arguments, context) })
+    guard::submit_tool(queue, id, || unsafe { execute(tool, arguments, context) })
 }
 
 /// # Safety
@@ -244,8 +244,9 @@ unsafe fn execute(tool: *const tn_tool, arguments: *const c_char, context: *mut 
 /// objects with `data` or `url`). That is the call's result. An answer that does not fit is refused and leaves the call open.
 ///
 /// A call that is not answered ends with TN_E_TIMEOUT when the context's time-out (300 s if it has none) or deadline has
-/// passed, with TN_E_CANCELLED, or with TN_E_CLOSED when `calls` is closed or freed; then TN_EVENT_CANCEL with its id says that
-/// it is no longer wanted. Serve `calls` from a thread that does not itself wait in such a call.
+/// passed, or with TN_E_CANCELLED; then TN_EVENT_CANCEL with its id says that it is no longer wanted, or, if nobody has taken
+/// its event, that goes from `calls`. When `calls` is closed or freed its calls end with TN_E_CLOSED, and nothing more is
+/// said. Serve `calls` from a thread that does not itself wait in such a call.
 ///
 /// @param spec   what the tool is, a JSON object
 /// @param calls  where its calls arrive; the reference stays yours to free, and freeing it ends the calls

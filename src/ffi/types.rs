@@ -69,7 +69,7 @@ pub const TN_EVENT_REQUEST: i32 = 2;
 pub const TN_EVENT_CALL: i32 = 3;
 /// Something happened: progress (with the context's id), a log record, a changed list, a server's state (id 0).
 pub const TN_EVENT_NOTICE: i32 = 4;
-/// The request or call with this id is no longer wanted.
+/// The request or call with this id is no longer wanted. It comes only if the request or call was taken from the queue before.
 pub const TN_EVENT_CANCEL: i32 = 5;
 
 /// One event. Its layout never changes.

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use super::exit;
 use super::guardian::Lease;
 use super::slots::{Slot, Table};
+use crate::log;
 use crate::runtime;
 
 static LIVE: Table = Table::new();
@@ -89,6 +90,7 @@ pub(super) fn kill_at_exit() {
     static OWNER: AtomicU32 = AtomicU32::new(0);
     extern "C" fn at_exit() {
         if OWNER.load(Ordering::Relaxed) == std::process::id() {
+            log::mute();
             kill_all();
         }
     }

@@ -382,7 +382,8 @@ static void register_tool(run *run, const json *tool) {
   tn_result *made = tn_tool_create(spec.text, run->events);
   tn_tool *created = tn_result_take_tool(made);
   tn_result *registered = tn_toolkit_register(run->toolkit, created);
-  if (!created || tn_result_is_error(registered)) fail(run, "the tool: %s %s", tn_result_output(made, NULL), tn_result_output(registered, NULL));
+  if (!created || tn_result_is_error(registered))
+    fail(run, "the tool: %s %s", tn_result_output(made, NULL), tn_result_output(registered, NULL));
   tn_free(registered);
   tn_free(created);
   tn_free(made);

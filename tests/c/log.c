@@ -173,6 +173,94 @@ static void to_standard_error(void) {
     }
 }
 
+static int inside, at_once, entries;
+
+static void hold(uintptr_t user, int32_t level, const char *target, const char *message) {
+    (void)user, (void)level, (void)target, (void)message;
+    int now = __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+    at_once = now > at_once ? now : at_once;
+    sem_post(&entered);
+    sem_wait(&go_on);
+    __atomic_add_fetch(&entries, 1, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+}
+
+static void *shut_down(void *unused) {
+    (void)unused;
+    EXPECT(tn_shutdown(20000u * (unsigned)slowness()), TN_OK);
+    return NULL;
+}
+
+/* A function that does not return: told as a time-out, and waited for by the next shutdown. What is written meanwhile waits
+ * for it, too: a second thread would call the function while the first one does. */
+static void busy_at_the_end(void) {
+    struct timespec until;
+    while (sem_trywait(&entered) == 0 || sem_trywait(&go_on) == 0) {
+    }
+    CHECK_INT(tn_log_to_callback(2, hold, 0, NULL), TN_OK);
+    warn((void *)1);
+    sem_wait(&entered);
+    EXPECT(tn_shutdown(50), TN_E_TIMEOUT);
+    warn((void *)1);
+    EXPECT(tn_shutdown(50), TN_E_TIMEOUT);
+    pthread_t ending = start_thread(shut_down, NULL);
+    warn((void *)1);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    CHECK(sem_timedwait(&entered, &until) != 0);
+    CHECK_INT(entries, 0);
+    for (int i = 0; i < 3; i++)
+        sem_post(&go_on);
+    join_thread(ending);
+    CHECK_INT(entries, 3);
+    CHECK_INT(at_once, 1);
+    CHECK_INT(count_threads(), 1);
+    /* And anew. */
+    sem_post(&go_on);
+    warn((void *)1);
+    WAIT_FOR(__atomic_load_n(&entries, __ATOMIC_SEQ_CST) == 4, 5000);
+    CHECK_INT(tn_log_to_callback(0, NULL, 0, NULL), TN_OK);
+}
+
+static volatile bool stop;
+static int written, delivered;
+
+static void count(uintptr_t user, int32_t level, const char *target, const char *message) {
+    (void)user, (void)level, (void)target, (void)message;
+    int now = __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+    at_once = now > at_once ? now : at_once;
+    __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&delivered, 1, __ATOMIC_SEQ_CST);
+}
+
+static void *write_and_write(void *unused) {
+    (void)unused;
+    for (; !stop; nap()) {
+        warn((void *)1);
+        __atomic_add_fetch(&written, 1, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+/* Records that are written while the log ends come all the same, and keep no shutdown waiting. */
+static void written_during_shutdowns(void) {
+    pthread_t threads[3];
+    CHECK_INT(tn_log_to_callback(2, count, 0, NULL), TN_OK);
+    for (int i = 0; i < 3; i++)
+        threads[i] = start_thread(write_and_write, NULL);
+    for (int i = 0; i < 300; i++) {
+        int before = __atomic_load_n(&written, __ATOMIC_SEQ_CST);
+        EXPECT(tn_shutdown(20000u * (unsigned)slowness()), TN_OK);
+        WAIT_FOR(__atomic_load_n(&written, __ATOMIC_SEQ_CST) != before, 5000);
+    }
+    stop = true;
+    for (int i = 0; i < 3; i++)
+        join_thread(threads[i]);
+    WAIT_FOR(__atomic_load_n(&delivered, __ATOMIC_SEQ_CST) == written, 5000);
+    CHECK_INT(at_once, 1);
+    CHECK_INT(tn_log_to_callback(0, NULL, 0, NULL), TN_OK);
+}
+
 int main(void) {
     begin();
     sem_init(&entered, 0, 0);
@@ -180,6 +268,10 @@ int main(void) {
     to_standard_error();
     to_a_function();
     inside_and_slow();
+    finish();
+    busy_at_the_end();
+    finish();
+    written_during_shutdowns();
     finish();
     return 0;
 }

@@ -41,7 +41,7 @@ NUMBERS = {
     "level": ("0", [(text, "TN_E_ARGUMENT") for text in ("-1", "6", "INT32_MIN", "INT32_MAX")]),
     "index": ("0", [(text, "nothing") for text in ("SIZE_MAX", "4")]),
     "capacity": ("1", [("0", "TN_E_ARGUMENT")]),
-    "timeout_ms": ("0", []),
+    "timeout_ms": ("0", [("-2", "TN_E_ARGUMENT"), ("INT32_MIN", "TN_E_ARGUMENT")]),
     "idle_ms": ("0", []),
     "total_ms": ("0", []),
     "user": ("0", []),
@@ -144,7 +144,9 @@ def bad_values(functions, function, argument):
         if argument.type == "tn_event_fn" or not optional(functions, function, argument.name):
             bad.append(("NULL", "TN_E_ARGUMENT"))
     elif argument.name in NUMBERS:
-        bad += NUMBERS[argument.name][1]
+        # In an unsigned type they are large numbers, and good.
+        negative = argument.type.startswith("u") and ("-", "INT32_MIN")
+        bad += [pair for pair in NUMBERS[argument.name][1] if not (negative and pair[0].startswith(negative))]
     return bad
 
 

@@ -5,6 +5,12 @@
 
 enum { CALLS = 50 };
 
+/* A tool's result, as every other end of a call of a tool. */
+#define MESSAGE "the call was cancelled: its queue was closed"
+#define WITH_ITS_QUEUE \
+    "{\"output\":\"" MESSAGE "\",\"isError\":true,\"metadata\":{},\"parts\":[],\"content\":[]," \
+    "\"error\":{\"code\":\"cancelled\",\"message\":\"" MESSAGE "\"}}"
+
 static tn_mcp *mcp;
 static tn_tool *odd;
 static int cancels;
@@ -25,6 +31,7 @@ static void closed(void) {
         CHECK_INT(event.status, TN_E_CANCELLED);
         CHECK_INT(event.kind, TN_EVENT_DONE);
         CHECK(event.id >= 1 && event.id <= CALLS && !seen[event.id]);
+        CHECK_TEXT(tn_result_json(event.result, NULL), WITH_ITS_QUEUE);
         seen[event.id] = true;
         tn_free(event.result);
     }

@@ -76,6 +76,27 @@ static void with_calls_under_way(void) {
     tn_free(mcp);
 }
 
+/* Calls that wait for the host's answer, whichever of the two queues ends first. */
+static void with_calls_of_host_tools(void) {
+    tn_queue *queues[2] = {tn_queue_new(), tn_queue_new()};
+    for (int i = 0; i < 2; i++) {
+        tn_result *made = tn_tool_create("{\"name\":\"a\"}", queues[i]);
+        tn_tool *tool = tn_result_take_tool(made);
+        submit(tool, NULL, NULL, queues[1 - i], 7);
+        tn_event call = next_event(queues[i]);
+        CHECK_INT(call.kind, TN_EVENT_CALL);
+        tn_free(call.result);
+        tn_free(tool);
+        tn_free(made);
+    }
+    tn_free(tn_shutdown(20000));
+    for (int i = 0; i < 2; i++) {
+        expect_done(queues[i], 7, TN_E_CLOSED);
+        expect_over(queues[i]);
+        tn_free(queues[i]);
+    }
+}
+
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static int running;
 
@@ -148,6 +169,8 @@ static void with_submits_at_the_same_time(void) {
 int main(void) {
     begin();
     with_calls_under_way();
+    finish();
+    with_calls_of_host_tools();
     finish();
     with_a_callback_that_blocks();
     finish();

@@ -1,6 +1,7 @@
 /* What toolnexus.hpp adds to the C ABI: ownership, exceptions and their twins, futures and callbacks, the host's functions, ends.
  * TOOLNEXUS_TINY and TOOLNEXUS_HOSTILE are the paths of the two example servers. */
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -225,8 +226,8 @@ void errors() {
   CHECK(echo.execute("[]").status() == toolnexus::status::json);
   auto failed = source.tools().at("progress_fail").execute();
   CHECK(failed.is_error() && failed.status() == toolnexus::status::ok);
-  CHECK(source.tools().at("progress_slow").execute("{\"durationMs\":60000,\"intervalMs\":0}", toolnexus::context().timeout(20ms)).status() ==
-        toolnexus::status::timeout);
+  auto slow = source.tools().at("progress_slow");
+  CHECK(slow.execute("{\"durationMs\":60000,\"intervalMs\":0}", toolnexus::context().timeout(20ms)).status() == toolnexus::status::timeout);
   /* For the program: */
   toolnexus::context context;
   context.cancel();
@@ -364,7 +365,9 @@ void host_tools() {
   auto thrown = toolkit.execute("throws");
   CHECK(thrown.is_error() && thrown.status() == toolnexus::status::ok);
   CHECK_TEXT(thrown.output(), "out of \"paper\"");
-  toolkit.add(toolnexus::tool::create("{\"name\":\"throws_a_number\"}", [](const toolnexus::call &) -> toolnexus::reply { throw 7; }));
+  toolkit.add(toolnexus::tool::create("{\"name\":\"throws_a_number\"}", [](const toolnexus::call &) -> toolnexus::reply {
+    throw 7;
+  }));
   CHECK(toolkit.execute("throws_a_number").is_error());
   /* More than text, and what the library refuses. */
   toolkit.add(toolnexus::tool::create("{\"name\":\"rich\"}", [](const toolnexus::call &call) {
@@ -496,6 +499,37 @@ void shutdowns() {
   CHECK(source);
 }
 
+void forks() {
+  toolnexus::host host;
+  host.notice = [](std::string_view) {};
+  auto source = toolnexus::source::load(tiny(), "{}", host);
+  auto echo = source.tools().at("progress_echo");
+  auto tool = toolnexus::tool::create("{\"name\":\"own\"}", [](const toolnexus::call &) { return "x"; });
+  CHECK_TEXT(get(echo.execute_async("{\"text\":\"a\"}")).output(), "a");
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    try {
+      CHECK(THROWN(echo.execute()).status() == toolnexus::status::forked);
+      CHECK(THROWN(echo.execute_async()).status() == toolnexus::status::forked);
+      CHECK(THROWN(toolnexus::context()).status() == toolnexus::status::forked);
+      CHECK(THROWN(toolnexus::source::load("{}")).status() == toolnexus::status::forked);
+      CHECK(toolnexus::try_shutdown(1s).status() == toolnexus::status::forked);
+      source = toolnexus::source();
+      tool = toolnexus::tool();
+    } catch (const std::exception &wrong) {
+      std::cerr << "in the child: " << wrong.what() << std::endl;
+      _exit(1);
+    }
+    /* What the parent's threads hold is lost here, which is no news for a leak checker: end as another program. */
+    execl("/bin/true", "true", static_cast<char *>(nullptr));
+    _exit(1);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK_TEXT(echo.execute("{\"text\":\"a\"}").output(), "a");
+}
+
 void version() {
   CHECK_TEXT(toolnexus::version(), tn_version());
   toolnexus::detail::check_version();
@@ -508,7 +542,7 @@ int main(int argc, char **argv) {
       {"json_help", json_help},   {"ownership", ownership}, {"text_in", text_in},         {"errors", errors},
       {"futures", futures},       {"callbacks", callbacks}, {"queues", queues},           {"progress", progress},
       {"host_tools", host_tools}, {"elicitation", elicitation}, {"notices", notices},     {"logs", logs},
-      {"shutdowns", shutdowns},   {"version", version},
+      {"shutdowns", shutdowns},   {"forks", forks},         {"version", version},
   };
   int passed = 0, failed = 0;
   for (const auto &[name, test] : tests) {

@@ -15,7 +15,7 @@ import os
 import struct
 import weakref
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from . import _ffi, _json
 from ._types import Progress, ToolContext, ToolnexusError, milliseconds
@@ -92,14 +92,8 @@ class Watcher:
                 loop.call_soon_threadsafe(self.close)
 
 
-class _Pending(Generic[T]):
-    """A call that has not completed. `read` makes its outcome from the result."""
-
-    __slots__ = ("future", "progress", "read")
-
-    def __init__(self, future: asyncio.Future[T], read: Callable[[int, int], T], progress: Any) -> None:
-        self.future, self.read, self.progress = future, read, progress
-
+# A call that has not completed: its future, what makes the outcome from the result, and who hears of progress.
+_Pending = tuple[asyncio.Future[Any], Callable[[int, int], Any], Callable[[Progress], object] | None]
 
 _hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = weakref.WeakKeyDictionary()
 _ids = itertools.count(1)
@@ -110,26 +104,27 @@ class Hub(Watcher):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.pending: dict[int, _Pending[Any]] = {}
+        self.pending: dict[int, _Pending] = {}
 
     def handle(self, kind: int, status: int, number: int, result: int) -> None:
         if kind == _ffi.DONE:
             call = self.pending.pop(number, None)
-            if call is None or call.future.done():
+            if call is None or call[0].done():
                 return  # its task was cancelled
+            future, read, _ = call
             if status == _ffi.CANCELLED:
-                call.future.cancel()
+                future.cancel()
                 return
             try:
-                call.future.set_result(call.read(result, status))
+                future.set_result(read(result, status))
             except Exception as e:
-                call.future.set_exception(e)
-        elif kind == _ffi.NOTICE:
-            call = self.pending.get(number)
-            if call is not None and call.progress is not None:
+                future.set_exception(e)
+        elif kind == _ffi.NOTICE and number in self.pending:
+            future, _, progress = self.pending[number]
+            if progress is not None:
                 notice = _json.load(_ffi.library().result_json(result, None))
-                progress = Progress(*(notice.get(k) for k in ("progress", "total", "message", "server")))
-                call.future.get_loop().call_soon(call.progress, progress)
+                values = (notice.get(k) for k in ("progress", "total", "message", "server"))
+                future.get_loop().call_soon(progress, Progress(*values))
 
 
 def current() -> Hub:
@@ -170,11 +165,10 @@ async def run(
     watch = None
     number = next(_ids)
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    call = _Pending(future, read, None)
     try:
         if context is not None:
-            watch = _apply(context, native, hub, call, number)
-        hub.pending[number] = call
+            watch = _apply(context, native, hub, number)
+        hub.pending[number] = future, read, None if context is None else context.progress
         status = submit(*arguments, native, hub.queue.value, number)
         if status:
             del hub.pending[number]
@@ -189,7 +183,7 @@ async def run(
         lib.free(native)
 
 
-def _apply(context: ToolContext, native: int, hub: Hub, call: _Pending[Any], number: int) -> asyncio.Task[None] | None:
+def _apply(context: ToolContext, native: int, hub: Hub, number: int) -> asyncio.Task[None] | None:
     """Gives the library what the context says. The task, if any, cancels the call when the signal is set."""
     lib = _ffi.library()
     if context.timeout is not None:
@@ -197,7 +191,6 @@ def _apply(context: ToolContext, native: int, hub: Hub, call: _Pending[Any], num
     if context.deadline is not None:
         lib.context_set_deadline(native, milliseconds(context.deadline, "deadline"))
     if context.progress is not None:
-        call.progress = context.progress
         lib.context_set_progress(native, hub.queue.value, number)
     if context.signal is None:
         return None

@@ -11,6 +11,8 @@ from ._types import Config
 
 # ASCII, so that half a surrogate pair gets through as the escape that it is.
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+# The library's documents have no blanks around them, so what json.loads does besides is not needed.
+_decode = json.JSONDecoder().raw_decode
 
 
 def dump(value: Any) -> bytes:
@@ -29,13 +31,15 @@ def load(document: bytes) -> Any:
     """Raises RecursionError for JSON that is nested deeper than Python reads."""
     text = document.decode()
     try:
-        return json.loads(text)
+        return _decode(text)[0]
     except ValueError:
         return json.loads(text, parse_int=_number)
 
 
 def arguments(value: Any) -> bytes | None:
     """A tool's arguments: a dict, or the JSON text that a model wrote, which the library checks."""
+    if type(value) is dict:
+        return dump(value)
     if value is None:
         return None
     if isinstance(value, str):

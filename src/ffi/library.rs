@@ -215,6 +215,7 @@ pub extern "C" fn tn_shutdown(timeout_ms: u32) -> *mut tn_result {
         let turn = ONE_AT_A_TIME.try_lock_until(until);
         let mut ended = turn.is_some();
         if ended {
+            let _shut = source::shut();
             if runtime::running().is_some() {
                 ended &= runtime::wait(Box::pin(source::close_all(left())))?;
             }

@@ -34,6 +34,8 @@ struct Core {
 
 /// Every source that is not gone.
 static LIVE: Mutex<Vec<Arc<Core>>> = Mutex::new(Vec::new());
+/// Set while the library is shut down: nothing is loaded then, or the shutdown would have no end.
+static SHUT: AtomicBool = AtomicBool::new(false);
 
 /// A loaded config. Dropping it closes it in the background.
 #[derive(Debug)]
@@ -81,6 +83,9 @@ impl Source {
             0 => tokio::sync::Semaphore::MAX_PERMITS,
             parallel => parallel.min(tokio::sync::Semaphore::MAX_PERMITS),
         };
+        if SHUT.load(Ordering::SeqCst) {
+            return Err(Failure::new(Status::Closed, "the library is being shut down; load again when that has ended"));
+        }
         let source = Source::new(config, options, events);
         let core = &source.core;
         let turns = Arc::new(tokio::sync::Semaphore::new(parallel));
@@ -283,11 +288,27 @@ impl Drop for Finish {
     }
 }
 
+/// While it lives nothing is loaded.
+#[derive(Debug)]
+pub struct Shut(());
+
+/// Lets no source be loaded until what this returns is dropped.
+pub fn shut() -> Shut {
+    SHUT.store(true, Ordering::SeqCst);
+    Shut(())
+}
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        SHUT.store(false, Ordering::SeqCst);
+    }
+}
+
 /// Closes every source, those that close already included. False: it took longer than `timeout`.
 pub async fn close_all(timeout: Duration) -> bool {
     let all = async {
         loop {
-            // Again for those that were loaded meanwhile.
+            // Again for those that were being made.
             let live: Vec<Arc<Core>> = LIVE.lock().clone();
             if live.is_empty() {
                 break;

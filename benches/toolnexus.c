@@ -44,6 +44,28 @@ static void call(tn_tool *tool, const char *arguments, size_t size) {
     tn_free(result);
 }
 
+/* `width` calls in flight: as one is answered, one is asked. Calls a second, and CPU for 10,000 calls. */
+static void flight(tn_tool *tool, tn_queue *queue, uint64_t count, uint64_t width) {
+    static tn_event events[256];
+    uint64_t asked = 0, answered = 0;
+    size_t taken, length;
+    uint64_t began = now_ns(), cpu = cpu_ns();
+    while (asked < width) tn_tool_execute_submit(tool, "{\"size\":100}", NULL, queue, asked++);
+    while (answered < count) {
+        if (tn_queue_take(queue, events, 256, -1, &taken)) fail("take", "the queue is closed");
+        for (size_t i = 0; i < taken; i++) {
+            const char *output = tn_result_output(events[i].result, &length);
+            if (events[i].status || length != 100) fail("call", output);
+            tn_free(events[i].result);
+            answered++;
+            if (asked < count) tn_tool_execute_submit(tool, "{\"size\":100}", NULL, queue, asked++);
+        }
+    }
+    uint64_t took = now_ns() - began;
+    print(count * 1000000000u / took);
+    print((cpu_ns() - cpu) * 10000 / count);
+}
+
 int main(int argc, char **argv) {
     if (argc < 3) fail("usage", "toolnexus ROW SERVER [NUMBER...]");
     const char *row = argv[1];
@@ -70,6 +92,14 @@ int main(int argc, char **argv) {
         uint64_t before = memory("VmRSS");
         call(tool, arguments, first);
         print(memory("VmHWM") - before);
+        tn_free(tool);
+        stop(mcp);
+    } else if (!strcmp(row, "flight")) {
+        tn_mcp *mcp = load(1, "1");
+        tn_tool *tool = first_tool(mcp);
+        tn_queue *queue = tn_queue_new();
+        flight(tool, queue, first, second);
+        tn_free(queue);
         tn_free(tool);
         stop(mcp);
     } else if (!strcmp(row, "load")) {

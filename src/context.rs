@@ -75,6 +75,11 @@ impl Deadline {
     pub fn within(total: Duration) -> Self {
         Deadline { at: Instant::now() + total, total }
     }
+
+    /// When it began to count.
+    pub fn started(&self) -> Instant {
+        self.at - self.total
+    }
 }
 
 /// How long one call may take, and what can end it early.

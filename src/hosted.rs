@@ -29,7 +29,7 @@ pub fn create(spec: &str, calls: Arc<Queue>) -> Result<Tool, Failure> {
     let spec = Spec::read(tool::object("spec", spec)?)?;
     let document = spec.document();
     let hosted = HostedTool { name: spec.name.as_str().into(), document, calls, check: Arc::new(check) };
-    Ok(Tool::new(&spec.name, hosted))
+    Ok(Tool::new(spec.name, hosted))
 }
 
 impl Run for HostedTool {
@@ -42,7 +42,7 @@ impl Run for HostedTool {
         })
     }
 
-    fn document(&self) -> String {
+    fn document(&self, _: &str) -> String {
         self.document.clone()
     }
 }

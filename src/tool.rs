@@ -124,8 +124,8 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>
 /// Runs one tool.
 pub trait Run: Send + Sync {
     fn run(&self, arguments: Arguments, limits: Limits) -> Running;
-    /// Makes the tool's document.
-    fn document(&self) -> String;
+    /// Makes the document of the tool, which has this name.
+    fn document(&self, name: &str) -> String;
 }
 
 /// One tool, as every source offers it.
@@ -136,8 +136,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    pub fn new(name: &str, run: impl Run + 'static) -> Self {
-        Tool { name: Text::new(name.to_owned()), run: Box::new(run), document: OnceLock::new() }
+    pub fn new(name: impl Into<String>, run: impl Run + 'static) -> Self {
+        Tool { name: Text::new(name.into()), run: Box::new(run), document: OnceLock::new() }
     }
 
     pub fn name(&self) -> &Text {
@@ -145,7 +145,7 @@ impl Tool {
     }
 
     pub fn document(&self) -> &Text {
-        self.document.get_or_init(|| Text::new(self.run.document()))
+        self.document.get_or_init(|| Text::new(self.run.document(self.name.as_str())))
     }
 
     pub fn run(&self, arguments: Arguments, limits: Limits) -> Running {

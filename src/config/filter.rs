@@ -24,6 +24,9 @@ impl Filter {
 
     /// The names in the filter that no tool has.
     pub fn unknown<'a>(&'a self, existing: &[&str]) -> Vec<&'a str> {
+        if self.mentioned.is_empty() {
+            return Vec::new();
+        }
         let existing: HashSet<&str> = existing.iter().copied().collect();
         self.mentioned.iter().map(String::as_str).filter(|name| !existing.contains(name)).collect()
     }

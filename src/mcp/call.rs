@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
@@ -23,12 +24,11 @@ pub struct McpTool {
     server_index: usize,
     server: Arc<str>,
     info: Arc<ToolInfo>,
-    exposed: String,
 }
 
 impl McpTool {
-    pub fn new(source: &Weak<Source>, server: &Server, info: Arc<ToolInfo>, exposed: String) -> Self {
-        McpTool { source: source.clone(), server_index: server.index, server: server.name.clone(), info, exposed }
+    pub fn new(source: &Weak<Source>, server: &Server, info: Arc<ToolInfo>) -> Self {
+        McpTool { source: source.clone(), server_index: server.index, server: server.name.clone(), info }
     }
 }
 
@@ -36,14 +36,15 @@ impl Run for McpTool {
     fn run(&self, arguments: Arguments, limits: Limits) -> Running {
         // The call keeps the source open until it ends.
         let source = self.source.upgrade();
-        let subject = Subject { server: self.server.clone(), tool: self.info.clone(), started: Instant::now() };
+        let started = limits.deadline.started();
+        let subject = Subject { server: self.server.clone(), tool: self.info.clone(), started };
         // One future, and no second one around it: it is made for every call, and small ones cost less.
         let execute = execute(source, self.server_index, subject, arguments, limits);
         Box::pin(execute)
     }
 
-    fn document(&self) -> String {
-        self.info.json(&self.exposed, &self.server)
+    fn document(&self, name: &str) -> String {
+        self.info.json(name, &self.server)
     }
 }
 

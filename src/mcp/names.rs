@@ -45,16 +45,29 @@ impl Names {
         Names { servers: servers.collect() }
     }
 
-    /// The exposed names of one server's tools, in their order. `tools` is its whole list, before any filter.
+    /// The exposed names of one server's tools, in their order. `tools` is its whole list, each name once, before any filter.
     /// An index that is not configured gives no names.
     pub fn expose(&self, server: usize, tools: &[&str]) -> Vec<String> {
         let Some(server) = self.servers.get(server) else { return Vec::new() };
-        let owners = owners(tools);
-        let plain: Vec<String> = tools.iter().map(|tool| server.prefix.clone() + &sanitize(tool)).collect();
+        let mut changed = false;
+        let plain: Vec<String> = tools
+            .iter()
+            .map(|tool| {
+                let clean = sanitize(tool);
+                changed |= matches!(clean, Cow::Owned(_));
+                // With room for the NUL that C wants.
+                let mut name = String::with_capacity(server.prefix.len() + clean.len() + 1);
+                name.push_str(&server.prefix);
+                name.push_str(&clean);
+                name
+            })
+            .collect();
+        // Where sanitizing changed none, each owns its own.
+        let owners = changed.then(|| owners(tools));
         let is_plain = |index: usize| {
             let name = &plain[index];
             !server.shadowed
-                && owners.contains(&index)
+                && owners.as_ref().is_none_or(|owners| owners.contains(&index))
                 && name.len() <= LIMIT
                 && !server.foreign.iter().any(|prefix| name.starts_with(prefix.as_str()))
         };
@@ -90,7 +103,7 @@ fn owners(names: &[&str]) -> HashSet<usize> {
 /// Each character but ASCII letters, digits, `_` and `-` becomes `_`.
 fn sanitize(name: &str) -> Cow<'_, str> {
     let stays = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if name.chars().all(stays) {
+    if name.bytes().all(|byte| stays(byte.into())) {
         return Cow::Borrowed(name);
     }
     Cow::Owned(name.chars().map(|c| if stays(c) { c } else { '_' }).collect())

@@ -50,7 +50,7 @@ impl Run for ListTool {
             Ok(ended.unwrap_or_else(failed))
         })
     }
-    fn document(&self) -> String {
+    fn document(&self, _: &str) -> String {
         LIST.to_owned()
     }
 }
@@ -66,7 +66,7 @@ impl Run for ReadTool {
             Ok(ended.unwrap_or_else(failed))
         })
     }
-    fn document(&self) -> String {
+    fn document(&self, _: &str) -> String {
         READ.to_owned()
     }
 }

@@ -151,11 +151,15 @@ impl Source {
     /// Every server's tools, as they are now: servers in config order, tools as listed. A name is there once: a server could
     /// list a tool under the hashed name of another server's, and then the first one stays.
     pub fn tools(&self) -> Vec<Arc<Tool>> {
-        let mut tools: Vec<Arc<Tool>> = Vec::new();
-        let mut names = HashSet::new();
-        for server in &self.core.servers {
-            for tool in &server.listed().tools {
-                if names.insert(tool.name().as_str().to_owned()) {
+        let lists: Vec<_> = self.core.servers.iter().map(|server| server.listed()).collect();
+        let count = lists.iter().map(|list| list.tools.len()).sum();
+        let mut tools: Vec<Arc<Tool>> = Vec::with_capacity(count);
+        // A single list has each name once.
+        let single = lists.iter().all(|list| list.tools.is_empty() || list.tools.len() == count);
+        let mut names = HashSet::with_capacity(if single { 0 } else { count });
+        for (server, list) in self.core.servers.iter().zip(&lists) {
+            for tool in &list.tools {
+                if single || names.insert(tool.name().as_str()) {
                     tools.push(tool.clone());
                 } else {
                     let name = tool.name().as_str();

@@ -166,9 +166,7 @@ impl Server {
             .iter()
             .zip(exposed)
             .filter(|(info, _)| config.filter.allows(&info.name))
-            .map(|(info, name)| {
-                Arc::new(Tool::new(&name, call::McpTool::new(&self.source, self, info.clone(), name.clone())))
-            })
+            .map(|(info, name)| Arc::new(Tool::new(name, call::McpTool::new(&self.source, self, info.clone()))))
             .collect();
         let warnings = warnings.into_iter().map(|warning| format!("server {:?}: {warning}", self.name)).collect();
         Listed { tools, infos: list.tools, skipped: list.skipped.items, warnings }

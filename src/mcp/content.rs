@@ -23,7 +23,7 @@ pub struct ToolResult<'a> {
     /// The text for the model.
     pub output: String,
     /// What is not text, as a JSON array.
-    pub parts: String,
+    pub parts: Cow<'static, str>,
     /// The server's own `content`, whatever it is.
     pub content: Option<Raw<'a>>,
     /// The server's own `structuredContent`; null is none.
@@ -39,7 +39,7 @@ pub struct ToolResult<'a> {
 pub struct ReadResult<'a> {
     pub output: String,
     /// What is not text, as a JSON array. Its numbers point into `contents`.
-    pub parts: String,
+    pub parts: Cow<'static, str>,
     pub contents: Option<Raw<'a>>,
     pub result_type: Option<Raw<'a>>,
     pub warnings: Report<String>,
@@ -379,9 +379,12 @@ impl Parts {
         let _ = write!(out, r#","content":{index}}}"#);
     }
 
-    fn finish(mut self) -> String {
-        self.0.push_str(if self.0.is_empty() { "[]" } else { "]" });
-        self.0
+    fn finish(mut self) -> Cow<'static, str> {
+        if self.0.is_empty() {
+            return Cow::Borrowed("[]");
+        }
+        self.0.push(']');
+        Cow::Owned(self.0)
     }
 }
 

@@ -58,24 +58,21 @@ pub async fn drive(
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
         }
-        let result_type = reply.result_type().and_then(Raw::as_str).map(|kind| kind.into_owned());
-        match result_type.as_deref() {
-            Some("input_required") if round == ROUNDS => {
+        let is = |kind| reply.result_type().and_then(Raw::as_str).as_deref() == Some(kind);
+        // In boxes: the plain call, of which there may be thousands, does without their room.
+        if is("input_required") {
+            if round == ROUNDS {
                 return Err(Failure::new(
                     Status::Protocol,
                     format!("the server asked for input {ROUNDS} times and has not answered {}", ask.method),
                 ));
             }
-            Some("input_required") => {
-                // In boxes: the plain call, of which there may be thousands, does without their room.
-                let answers = Box::pin(answers(server, session, *ask, reply.raw()));
-                more = within(session, limits, answers).await?;
-            }
-            Some("task") if server.shared.tasks(session) => {
-                let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
-                return within(session, limits, Box::pin(task(server, session, *ask, reply, idle))).await;
-            }
-            _ => return Ok(reply),
+            more = Box::pin(within(session, limits, answers(server, session, *ask, reply.raw()))).await?;
+        } else if is("task") && server.shared.tasks(session) {
+            let idle = limits.idle.unwrap_or_else(|| server.call_timeout());
+            return Box::pin(within(session, limits, task(server, session, *ask, reply, idle))).await;
+        } else {
+            return Ok(reply);
         }
     }
     unreachable!("the rounds are bounded inside the loop")

@@ -128,7 +128,7 @@ fn what_is_not_understood_costs_only_itself() {
     ] {
         let text = format!(r#"{{"content":[{{"type":"text","text":"a"}},{odd},{{"type":"text","text":"b"}}],"x":0}}"#);
         let result = tool(&text);
-        assert_eq!((result.output.as_str(), result.parts.as_str()), ("a\nb", "[]"), "{odd}");
+        assert_eq!((result.output.as_str(), &*result.parts), ("a\nb", "[]"), "{odd}");
         assert_eq!(result.warnings.items.len(), 1, "{odd}");
         assert!(result.warnings.items[0].starts_with("content[1] "), "{}", result.warnings.items[0]);
         assert!(result.content.unwrap().text().contains(odd));
@@ -202,7 +202,7 @@ fn empty_or_odd_contents_give_an_empty_text() {
         ("{}", 1),
     ] {
         let result = read(text);
-        assert_eq!((result.output.as_str(), result.parts.as_str()), ("", "[]"));
+        assert_eq!((result.output.as_str(), &*result.parts), ("", "[]"));
         assert_eq!(result.warnings.items.len(), warnings, "{text}");
     }
 }

@@ -1,7 +1,8 @@
 //! The process that takes the servers along when the host is killed.
 //!
 //! A small shell script reads from a socket which groups exist. When the host is gone, however it went, the script
-//! meets end-of-file and kills what is left. The parent-death signal stands behind it, but reaches leaders only.
+//! meets end-of-file and kills what is left. The parent-death signal stands behind it, but reaches leaders only: until
+//! the guardian's process is there, which another thread starts at the same time as the first server's, it is all there is.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -17,7 +18,7 @@ use tokio::io::Interest;
 use super::child::{self, Stack};
 use super::fds::{self, PipeEnd};
 use super::group;
-use crate::runtime;
+use crate::runtime::{self, Runtime};
 
 /// How long the guardian may take to end. It has nothing to do then.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
@@ -56,12 +57,17 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Starts the guardian if it is not running. May block for as long as an exec takes.
-    pub(super) fn take() -> Lease {
+    /// Has the guardian started if it is not running: on the first thread that is free for it, so that the server, which is
+    /// next in the line, need not wait for a shell. What the guardian is told until it is there waits in its socket.
+    pub(super) fn take(runtime: &Runtime) -> Lease {
         let mut state = STATE.lock();
         state.servers += 1;
         if !state.socket.as_ref().is_some_and(|socket| is_alive(socket)) {
-            state.socket = start().ok().map(Arc::new);
+            state.socket = fds::sockets().ok().map(|(ours, theirs)| {
+                // If that fails their end closes, and ours is at its end.
+                runtime.on_fork_thread(move || drop(start(theirs)));
+                Arc::new(ours)
+            });
             // Someone may have killed one that knew of groups.
             if let Some(socket) = &state.socket {
                 group::each_live(|id| child::tell(socket.as_raw_fd(), b'+', id));
@@ -150,9 +156,8 @@ struct Orders {
     env: *const *const c_char,
 }
 
-/// Starts the guardian and returns our end of its socket. If there is no shell, the socket is at its end at once.
-fn start() -> io::Result<PipeEnd> {
-    let (ours, theirs) = fds::sockets()?;
+/// Starts the guardian, which reads from `theirs`. Blocks for as long as an exec takes.
+fn start(theirs: PipeEnd) -> io::Result<()> {
     let (outer, inner) = (Stack::new()?, Stack::new()?);
     let host = CString::new(std::process::id().to_string())?;
     // The name and the host's pid are for whoever meets the process in a list.
@@ -164,8 +169,7 @@ fn start() -> io::Result<PipeEnd> {
     // It ended already, and the guardian is nobody's child that the host could meet in a `wait`.
     // SAFETY: a plain call; a host that ignores SIGCHLD makes it fail, which is as good.
     while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0 && child::errno() == libc::EINTR {}
-    drop(theirs);
-    if is_alive(&ours) { Ok(ours) } else { Err(io::ErrorKind::NotFound.into()) }
+    Ok(())
 }
 
 /// The child that ends at once, so that the guardian is handed to init.
@@ -178,9 +182,21 @@ extern "C" fn between(argument: *mut c_void) -> c_int {
     }
 }
 
+/// Nobody waits for the guardian: what it is told meanwhile stays in its socket. So its shell does not start before the
+/// host's own work, nor at a real-time priority of the host's.
+fn yield_to_others() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the parameters are plain numbers, all zero, as this policy wants them.
+    unsafe {
+        let none: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &none);
+    }
+}
+
 extern "C" fn guardian(argument: *mut c_void) -> c_int {
     // What ends the host's terminal or service must not end the guardian before the host.
     child::set_dispositions(libc::SIG_IGN);
+    yield_to_others();
     // SAFETY: raw calls on the orders' descriptor and null-terminated strings.
     unsafe {
         let orders = &*argument.cast::<Orders>();

@@ -51,19 +51,18 @@ pub async fn spawn(spec: Spec) -> Result<Spawned, Failure> {
     group::kill_at_exit();
     let (sender, receiver) = oneshot::channel();
     let starter = runtime.clone();
+    let lease = Lease::take(&runtime);
     // The parent-death signal of a child fires when the thread that started it ends, so only these threads do.
     runtime.on_fork_thread(move || {
         // Nobody may want it any more when its turn comes.
         if !sender.is_closed() {
-            let _ = sender.send(start(&spec, &starter));
+            let _ = sender.send(start(&spec, &starter, lease));
         }
     });
     match receiver.await {
         Ok(Ok(spawned)) => Ok(spawned),
         Ok(Err((failure, lease))) => {
-            if let Some(lease) = lease {
-                lease.end().await;
-            }
+            lease.end().await;
             Err(failure)
         }
         Err(_) => Err(Failure::new(Status::Closed, "the library is shutting down; no server is started any more")),
@@ -71,12 +70,11 @@ pub async fn spawn(spec: Spec) -> Result<Spawned, Failure> {
 }
 
 /// With a failure comes the lease, whose end only the caller can await.
-fn start(spec: &Spec, runtime: &Runtime) -> Result<Spawned, (Failure, Option<Lease>)> {
-    let command = Command::new(spec).map_err(|failure| (failure, None))?;
-    let lease = Lease::take();
-    let (pid, [stdin, stdout, stderr]) = match execute(spec, &command, &lease) {
+fn start(spec: &Spec, runtime: &Runtime, lease: Lease) -> Result<Spawned, (Failure, Lease)> {
+    let started = Command::new(spec).and_then(|command| execute(spec, &command, &lease));
+    let (pid, [stdin, stdout, stderr]) = match started {
         Ok(started) => started,
-        Err(failure) => return Err((failure, Some(lease))),
+        Err(failure) => return Err((failure, lease)),
     };
     let shared = Arc::new(Shared { group: Group::new(pid), life: watch::Sender::new(Life::Running) });
     let watcher = Watcher { shared: shared.clone(), lease: Some(lease), pidfd: pidfd(pid) };

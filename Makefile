@@ -7,7 +7,7 @@ CARGO ?= cargo
 export CC ?= cc
 export CXX ?= c++
 
-.PHONY: library header third-party demo test bench install dist-python dist-java clean
+.PHONY: library header third-party demo test test-asan bench install dist-python dist-java clean
 
 # The shared library as it is shipped: $(TARGET)/dist/libtoolnexus.so. Only with one crate type does cargo keep fat LTO.
 library:
@@ -31,6 +31,10 @@ demo: library
 # Everything that can be tested here. CI=true: an absent toolchain is a failure.
 test: library
 	tools/test
+
+# The C programs of tests/c once more, with the library and themselves under the address sanitizer. A build of its own.
+test-asan:
+	tests/c/run --asan
 
 bench: library
 	tools/bench

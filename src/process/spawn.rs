@@ -54,9 +54,14 @@ pub async fn spawn(spec: Spec) -> Result<Spawned, Failure> {
     let lease = Lease::take(&runtime);
     // The parent-death signal of a child fires when the thread that started it ends, so only these threads do.
     runtime.on_fork_thread(move || {
-        // Nobody may want it any more when its turn comes.
-        if !sender.is_closed() {
-            let _ = sender.send(start(&spec, &starter, lease));
+        // Nobody may want it any more when its turn comes, or when it has failed: then nobody waits for the lease either.
+        let unwanted = if sender.is_closed() {
+            Some(lease)
+        } else {
+            sender.send(start(&spec, &starter, lease)).err().and_then(|unsent| unsent.err()).map(|(_, lease)| lease)
+        };
+        if let Some(lease) = unwanted {
+            starter.spawn(lease.end());
         }
     });
     match receiver.await {

@@ -86,6 +86,7 @@ type expectation struct {
 	OutputLength *int
 	Parts        json.RawMessage
 	Structured   json.RawMessage
+	Document     json.RawMessage
 	ServerError  *int
 }
 
@@ -243,7 +244,7 @@ func runCase(t *testing.T, c testCase) {
 	}
 	if c.Answers != nil {
 		var next atomic.Int32
-		r.options = append(r.options, toolnexus.WithElicitation(func(context.Context, *toolnexus.Request) (toolnexus.Answer, error) {
+		answer := func(context.Context, *toolnexus.Request) (toolnexus.Answer, error) {
 			switch one := c.Answers[next.Add(1)-1]; {
 			case one.OK:
 				return toolnexus.Accept(expand(t, one.Data)), nil
@@ -254,7 +255,11 @@ func runCase(t *testing.T, c testCase) {
 			default:
 				return toolnexus.Answer{}, fmt.Errorf("an answer that is not understood: %+v", one)
 			}
-		}))
+		}
+		r.options = append(r.options, toolnexus.WithElicitation(answer))
+		if c.Options["sampling"] == true {
+			r.options = append(r.options, toolnexus.WithSampling(answer))
+		}
 	}
 	r.config = ordered(t, c.Config)
 	var err error
@@ -303,14 +308,16 @@ func (r *run) makeKit(c testCase) {
 	r.kit = kit
 	tools := r.source.Tools()
 	if host := c.HostTool; host != nil {
-		if host.Does != "upper" {
+		does, ok := map[string]func(context.Context, json.RawMessage) (toolnexus.Output, error){"upper": upper, "fail": fail}[host.Does]
+		if !ok {
 			r.Fatalf("a host tool that does %q is not understood", host.Does)
 		}
-		tool, err := toolnexus.NewRawTool(host.Name, host.Description, host.InputSchema, toolnexus.Hints{}, upper)
+		tool, err := toolnexus.NewRawTool(host.Name, host.Description, host.InputSchema, toolnexus.Hints{}, does)
 		if err != nil {
 			r.Fatal(err)
 		}
 		tools = append(tools, tool)
+		r.more = append(r.more, tool)
 	}
 	if warnings, err := kit.Register(tools...); err != nil || len(warnings) > 0 {
 		r.Fatal(err, warnings)
@@ -321,6 +328,10 @@ func upper(_ context.Context, raw json.RawMessage) (toolnexus.Output, error) {
 	var arguments struct{ Text string }
 	err := json.Unmarshal(raw, &arguments)
 	return toolnexus.Output{Text: strings.ToUpper(arguments.Text)}, err
+}
+
+func fail(context.Context, json.RawMessage) (toolnexus.Output, error) {
+	return toolnexus.Output{}, errors.New("it does not want to")
 }
 
 func (r *run) step(s step, raw string) {
@@ -367,13 +378,24 @@ func (r *run) step(s step, raw string) {
 	case s.Await:
 		r.expect(<-r.pending, s.Expect)
 	case s.Request != nil:
-		_, err := r.source.Request(r.Context(), s.Server, *s.Request, s.Params)
-		var failed *toolnexus.Error
-		if statusOf(err) != s.Expect.Status || !errors.As(err, &failed) || s.Expect.ServerError == nil {
+		reply, err := r.source.Request(r.Context(), s.Server, *s.Request, s.Params)
+		if s.Expect.Status == "" {
+			s.Expect.Status = "TN_OK"
+		}
+		if statusOf(err) != s.Expect.Status {
 			r.Fatalf("the request ended with %v", err)
 		}
-		if code := decoded(r.T, failed.Data).(map[string]any)["code"]; code != float64(*s.Expect.ServerError) {
-			r.Errorf("the server's error is %v", code)
+		if s.Expect.Document != nil {
+			mustHold(r.T, reply, s.Expect.Document)
+		}
+		if s.Expect.ServerError != nil {
+			var failed *toolnexus.Error
+			if !errors.As(err, &failed) {
+				r.Fatalf("the request ended with %v", err)
+			}
+			if code := decoded(r.T, failed.Data).(map[string]any)["code"]; code != float64(*s.Expect.ServerError) {
+				r.Errorf("the server's error is %v", code)
+			}
 		}
 	case s.Status != nil:
 		status, err := r.source.Status()
@@ -388,10 +410,11 @@ func (r *run) step(s step, raw string) {
 		}
 		mustHold(r.T, report.JSON, s.Inventory)
 	case s.ResourceTools:
-		r.more = r.source.ResourceTools()
-		if len(r.more) != 2 {
-			r.Errorf("there are %d resource tools", len(r.more))
+		resources := r.source.ResourceTools()
+		if len(resources) != 2 {
+			r.Errorf("there are %d resource tools", len(resources))
 		}
+		r.more = append(r.more, resources...)
 	case s.Close:
 		for range 2 {
 			if err := r.source.Close(); err != nil {

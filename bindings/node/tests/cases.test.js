@@ -40,7 +40,7 @@ async function outcome(calling, signal) {
 }
 
 function check(result, expect = {}) {
-  only('expect', expect, 'status', 'isError', 'output', 'outputHas', 'outputLength', 'parts', 'structured', 'serverError')
+  only('expect', expect, 'status', 'isError', 'output', 'outputHas', 'outputLength', 'parts', 'structured', 'document', 'serverError')
   const { status = 'TN_OK', isError = status !== 'TN_OK' } = expect
   const shown = JSON.stringify(result).slice(0, 500)
   assert.equal(result.status, status, shown)
@@ -49,11 +49,19 @@ function check(result, expect = {}) {
   for (const part of expect.outputHas ?? []) assert.ok(result.output.includes(part), `${part} is not in ${shown}`)
   if (expect.outputLength !== undefined) assert.equal(Buffer.byteLength(result.output), expect.outputLength)
   if (expect.structured !== undefined) assert.deepEqual(result.structured, expect.structured)
+  if (expect.document !== undefined) holds(result.document, expect.document)
   if (expect.serverError !== undefined) assert.equal(result.data.code, expect.serverError)
   if (expect.parts !== undefined) {
     // Here a part has the data as well.
     assert.deepEqual(result.parts.map(({ data, ...part }) => part), expect.parts)
     for (const { data, url } of result.parts) assert.ok(typeof data === 'string' || url, shown)
+  }
+}
+
+const hostTools = {
+  upper: ({ text }) => text.toUpperCase(),
+  fail() {
+    throw new Error('it does not want to')
   }
 }
 
@@ -92,15 +100,16 @@ class Case {
 
   async connect() {
     const answers = this.answers && [...this.answers]
-    const handlers = answers && { onElicit: async () => answers.shift() }
+    const answer = async () => answers.shift()
+    const handlers = answers && { onElicit: answer, ...(this.options?.sampling && { onSampling: answer }) }
     if (!this.hostTool) {
       this.source = await loadMcp(this.config, { ...this.options, ...handlers })
       return
     }
     const { does, ...tool } = this.hostTool
-    assert.equal(does, 'upper')
-    const upper = defineTool({ ...tool, execute: ({ text }) => text.toUpperCase() })
-    const options = { mcpConfig: this.config, mcpOptions: this.options, extraTools: [upper], ...handlers }
+    assert.ok(Object.hasOwn(hostTools, does), `a host tool that does ${does}`)
+    this.hostTools = [defineTool({ ...tool, execute: hostTools[does] })]
+    const options = { mcpConfig: this.config, mcpOptions: this.options, extraTools: this.hostTools, ...handlers }
     this.toolkit = await createToolkit(options)
     this.source = this.toolkit.source
   }
@@ -112,7 +121,7 @@ class Case {
   }
 
   find(name) {
-    const tool = [...this.source.tools, ...this.resourceTools].find((tool) => tool.name === name)
+    const tool = [...this.source.tools, ...this.resourceTools, ...(this.hostTools ?? [])].find((tool) => tool.name === name)
     assert.ok(tool, `there is no tool ${name}`)
     return tool
   }
@@ -166,7 +175,7 @@ const steps = {
     check(await one.started, expect)
   },
   async request({ source }, { request, server, params, expect }) {
-    const asked = source.request(server, request, params).then(() => ({ status: 'TN_OK', isError: false }))
+    const asked = source.request(server, request, params).then((document) => ({ status: 'TN_OK', isError: false, document }))
     check(await outcome(asked), expect)
   },
   status: ({ source }, { status }) => holds(source.status, status),

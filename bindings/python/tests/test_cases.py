@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,13 @@ def status_of(error: str | None) -> str:
 def document_of(tool: Tool) -> dict[str, Any]:
     names = {"read_only": "readOnly", "destructive": "destructive", "idempotent": "idempotent", "open_world": "openWorld"}
     hints = {names[k]: v for k, v in vars(tool.hints).items() if v is not None}
-    everything = {"name": tool.name, "source": tool.source, "server": tool.server, "originalName": tool.original_name}
+    everything = {
+        "name": tool.name,
+        "description": tool.description,
+        "source": tool.source,
+        "server": tool.server,
+        "originalName": tool.original_name,
+    }
     return {k: v for k, v in everything.items() if v is not None} | {"hints": hints, "inputSchema": tool.input_schema}
 
 
@@ -101,6 +107,7 @@ class Runner:
         self.source: McpSource | None = None
         self.toolkit: Toolkit | None = None
         self.resource_tools: list[Tool] = []
+        self.host_tools: list[Tool] = []
         self.started: asyncio.Task[Any] | None = None
         self.last: Tool | None = None
 
@@ -143,18 +150,24 @@ class Runner:
 
     def host_tool(self, spec: dict[str, Any]) -> Tool:
         known(spec, "name", "description", "inputSchema", "does")
-        assert spec["does"] == "upper"
 
         async def upper(text: str) -> str:
             return text.upper()
 
-        return toolnexus.define_tool(
-            upper, name=spec["name"], description=spec["description"], input_schema=spec["inputSchema"]
+        async def fail() -> str:
+            raise RuntimeError("it does not want to")
+
+        known_tools: dict[str, Callable[..., Any]] = {"upper": upper, "fail": fail}
+        does = known_tools[spec["does"]]
+        tool = toolnexus.define_tool(
+            does, name=spec["name"], description=spec["description"], input_schema=spec.get("inputSchema")
         )
+        self.host_tools = [tool]
+        return tool
 
     def find(self, name: str) -> Tool:
         assert self.source is not None
-        return next(t for t in [*self.resource_tools, *self.source.tools] if t.name == name)
+        return next(t for t in [*self.resource_tools, *self.source.tools, *self.host_tools] if t.name == name)
 
     async def step(self, step: dict[str, Any]) -> None:
         source = self.source
@@ -249,11 +262,12 @@ class Runner:
     async def request(self, step: dict[str, Any]) -> None:
         known(step, "request", "server", "params", "expect")
         expect = step["expect"]
-        known(expect, "status", "serverError")
+        known(expect, "status", "serverError", "document")
         assert self.source is not None
         status, data = "TN_OK", {}
         try:
-            await self.source.request(step["server"], step["request"], step.get("params"))
+            reply = await self.source.request(step["server"], step["request"], step.get("params"))
+            assert_holds(reply, expect.get("document", {}))
         except ToolnexusError as e:
             status, data = status_of(e.code), e.data
         assert status == expect.get("status", "TN_OK")

@@ -234,7 +234,7 @@ impl Server {
             && problem.failure.status != Status::Closed
         {
             let phase = problem.failure.phase.map_or("call", Phase::name);
-            let last = problem.stderr.lines().last().map(|line| format!(" (stderr: {line})")).unwrap_or_default();
+            let last = telling_line(&problem.stderr).map(|line| format!(" (stderr: {line})")).unwrap_or_default();
             log::at!(Warn, "mcp", "server {:?} failed in phase {phase}: {}{last}", self.name, problem.failure.message);
         }
     }
@@ -450,4 +450,9 @@ fn progress_notices(to: Progress, server: Arc<str>) -> mux::Progress {
         }
         to.queue.notice(to.id, members);
     })
+}
+
+/// The line of a server's last words that says most: the last one that speaks of an error, else the last.
+fn telling_line(stderr: &str) -> Option<&str> {
+    stderr.lines().rev().find(|line| line.contains("rror")).or_else(|| stderr.lines().last())
 }

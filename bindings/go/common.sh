@@ -26,15 +26,18 @@ done
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/lib"
-ln -s "$library" "$scratch/lib/libtoolnexus.so"
-ln -s "$library" "$scratch/lib/libtoolnexus.so.0"
-cat >"$scratch/lib/toolnexus.pc" <<P
+# Always the same place: go's build cache does not ask pkg-config again, and would look in a folder that is gone.
+links=$root/.deps/go
+rm -rf "$links"
+mkdir -p "$links"
+ln -s "$library" "$links/libtoolnexus.so"
+ln -s "$library" "$links/libtoolnexus.so.0"
+cat >"$links/toolnexus.pc" <<P
 Name: toolnexus
 Description: the library that is tested
 Version: 0
-Libs: -L$scratch/lib -ltoolnexus -Wl,-rpath,$scratch/lib
+Libs: -L$links -ltoolnexus -Wl,-rpath,$links
 Cflags: -I$include
 P
 export TOOLNEXUS_TINY TOOLNEXUS_HOSTILE
-export TOOLNEXUS_LIBRARY=$scratch/lib/libtoolnexus.so.0 PKG_CONFIG_PATH=$scratch/lib
+export TOOLNEXUS_LIBRARY=$links/libtoolnexus.so.0 PKG_CONFIG_PATH=$links

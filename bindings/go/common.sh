@@ -41,3 +41,5 @@ Cflags: -I$include
 P
 export TOOLNEXUS_TINY TOOLNEXUS_HOSTILE
 export TOOLNEXUS_LIBRARY=$links/libtoolnexus.so.0 PKG_CONFIG_PATH=$links
+# These, unlike what pkg-config says, are part of what the cache goes by.
+export CGO_CFLAGS=-I$include CGO_LDFLAGS=-L$links

@@ -135,7 +135,7 @@ impl Reply {
     }
 }
 
-#[cfg(test)]
+/// A checked JSON text as the result of a reply, for tests and fuzzers.
 impl From<String> for Reply {
     fn from(message: String) -> Self {
         Reply { body: 0..message.len(), message, is_error: false, marks: Marks::default() }

@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn envelope(text: &str, message: &Message, value: &Value) {
-    let Message { jsonrpc, id, method, params, result, error } = message;
+    let Message { jsonrpc, id, method, params, result, error, marks: _ } = message;
     assert_eq!(*jsonrpc, value.get("jsonrpc").is_some());
     let members = [("id", id), ("method", method), ("params", params), ("result", result), ("error", error)];
     for (name, range) in members {

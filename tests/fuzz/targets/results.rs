@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use toolnexus::json::{self, Kind, Raw};
+use toolnexus::wire::mux::Reply;
 use toolnexus::mcp::content::{read_result, tool_result};
 use toolnexus::mcp::list::{ItemList, Items, ToolList};
 use toolnexus::mcp::names::Names;
@@ -102,7 +103,7 @@ fn check_parts(parts: &str, length: usize) {
 }
 
 fn tools(raw: Raw<'_>) {
-    let page: Arc<str> = Arc::from(raw.text());
+    let page = Arc::new(Reply::from(raw.text().to_owned()));
     let mut list = ToolList::default();
     for _ in 0..2 {
         assert_eq!(list.add_page(&page).is_ok(), raw.kind() == Kind::Object);

@@ -17,8 +17,10 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use toolnexus::config::Secrets;
+use toolnexus::context::Deadline;
+use toolnexus::json::Raw;
 use toolnexus::outcome::{Failure, Status};
-use toolnexus::wire::mux::{Call, Era, Frozen, Mux, Reply, Request, RequestKind};
+use toolnexus::wire::mux::{Call, Era, Frozen, Inbound, Mux, Reply, Request, RequestKind};
 use toolnexus::wire::stdio::Lines;
 
 const MOST_CALLS: usize = 16;
@@ -27,6 +29,18 @@ const DEADLINE: Duration = Duration::from_millis(350);
 
 thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
+}
+
+/// Leaves everything that the server sends by itself to the SDK's service.
+struct Deaf;
+
+impl Inbound for Deaf {
+    fn request(&self, _: Raw<'_>, _: &str, _: Option<Raw<'_>>) -> bool {
+        false
+    }
+    fn notification(&self, _: &str, _: Option<Raw<'_>>) -> bool {
+        false
+    }
 }
 
 fuzz_target!(|script: &[u8]| {
@@ -85,7 +99,9 @@ impl Game {
         let (&first, script) = script.split_first().unwrap_or((&0, &[]));
         let limit = 256 + usize::from(first >> 2) * 16;
         let (mux, service) =
-            Mux::new("fuzzed", Arc::new(Secrets::default()), limit, "\"version\":\"2026-07-28\"".to_owned());
+            Mux::new("fuzzed", Arc::new(Secrets::default()), limit, "\"version\":\"2026-07-28\"".to_owned(), |_| {
+                Box::new(Deaf)
+            });
         mux.set_era([Era::Unknown, Era::Legacy, Era::Modern, Era::Legacy][usize::from(first & 3)]);
         let mut game = Game {
             mux,
@@ -149,8 +165,9 @@ impl Game {
             progress: Some(Arc::new(|params| assert_json(params.text()))),
             wants_progress: id % 2 == 0,
             idle: IDLE,
-            deadline: DEADLINE,
+            deadline: Deadline::within(DEADLINE),
             kind,
+            tool: None,
         });
         self.calls.push(Seen { id, kind, call: Some(Box::pin(call)), end: None, written: false, told: 0, due: false });
         self.look();
@@ -244,6 +261,11 @@ impl Game {
         assert!(text.is_empty() || text.ends_with('\n'));
         for line in text.lines() {
             let message: Value = serde_json::from_str(line).expect("what is written is JSON");
+            if message.get("method").is_none() {
+                // A request of the server's that makes no sense is refused; nothing else is answered here.
+                assert!(message.get("error").is_some(), "an answer that nobody gave: {line}");
+                continue;
+            }
             if let Some(id) = message["id"].as_u64() {
                 let seen = &mut self.calls[id as usize - 1];
                 assert!(!seen.written && seen.end.is_none(), "call {id} was written twice, or after its end");

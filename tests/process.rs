@@ -435,7 +435,6 @@ fn a_host() {
         Ok("few fds") => role_few_fds(),
         Ok("forks") => role_forks(),
         Ok("shutdown") => role_shutdown(),
-        Ok("speed") => role_speed(),
         other => panic!("no such role: {other:?}"),
     }
 }
@@ -726,71 +725,4 @@ fn role_shutdown() {
 #[test]
 fn a_shutdown_ends_what_still_runs() {
     play("shutdown");
-}
-
-/// For `cargo test --test process speed -- --ignored --nocapture`; prints, and asserts nothing about time.
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    for line in play("speed") {
-        println!("{line}");
-    }
-}
-
-fn role_speed() {
-    const SERVERS: usize = 32;
-    let keeper = started(spec(&["cat"]));
-    let mut ours = Vec::new();
-    let mut whole = Vec::new();
-    let mut plain = Vec::new();
-    for _ in 0..20 {
-        let start = Instant::now();
-        let (spawned, took) = run(async move {
-            let tasks: Vec<_> = (0..SERVERS).map(|_| tokio::spawn(spawn(spec(&["true"])))).collect();
-            let mut spawned = Vec::new();
-            for task in tasks {
-                spawned.push(task.await.expect("a task").expect("a server"));
-            }
-            let took = start.elapsed();
-            for server in &spawned {
-                server.process.end().await;
-            }
-            (spawned, took)
-        });
-        ours.push(took);
-        whole.push(start.elapsed());
-        drop(spawned);
-        let start = Instant::now();
-        let mut pids = [0; SERVERS];
-        for pid in &mut pids {
-            let argv = [c"true".as_ptr().cast_mut(), std::ptr::null_mut()];
-            let env = [std::ptr::null_mut()];
-            let failed = unsafe {
-                libc::posix_spawn(
-                    pid,
-                    c"/bin/true".as_ptr(),
-                    std::ptr::null(),
-                    std::ptr::null(),
-                    argv.as_ptr(),
-                    env.as_ptr(),
-                )
-            };
-            assert_eq!(failed, 0);
-        }
-        plain.push(start.elapsed());
-        for pid in pids {
-            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
-        }
-    }
-    end(keeper);
-    let middle = |times: &mut Vec<Duration>| {
-        times.sort();
-        times[times.len() / 2]
-    };
-    println!(
-        "\n> {SERVERS} processes: spawned {:?}, spawned and ended {:?}; a posix_spawn loop {:?}",
-        middle(&mut ours),
-        middle(&mut whole),
-        middle(&mut plain)
-    );
 }

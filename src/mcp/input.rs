@@ -229,6 +229,7 @@ fn request<'a>(method: &'a str, members: &'a str, idle: Duration) -> Request<'a>
         // What a task is told is no call: cancelling one of them would cancel nothing.
         kind: RequestKind::Poll,
         tool: None,
+        headers: Vec::new(),
     }
 }
 

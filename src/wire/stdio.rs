@@ -321,7 +321,7 @@ impl Lines {
             }
             let length = end - start;
             if length > mux.limit {
-                mux.over_limit(&self.buffer[start..end]);
+                mux.over_limit(&self.buffer[start..end], None);
             } else if start == 0 && length >= CHUNK {
                 // A large message moves on without a copy.
                 let rest = self.buffer.split_off(end + 1);
@@ -344,7 +344,7 @@ impl Lines {
             self.buffer.clear();
             self.searched = 0;
         } else if self.buffer.len() > mux.limit {
-            mux.over_limit(&self.buffer);
+            mux.over_limit(&self.buffer, None);
             self.buffer = Vec::new();
             self.searched = 0;
             self.skipping = true;

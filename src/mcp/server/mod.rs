@@ -429,6 +429,7 @@ impl Session {
             deadline: limits.deadline,
             kind: RequestKind::Normal,
             tool: ask.tool.cloned(),
+            headers: Vec::new(),
         };
         self.mux.request(request)
     }

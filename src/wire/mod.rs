@@ -3,12 +3,14 @@
 //! - [`mux`]: who gets which message. Every call's reply is found by its id and kept as the bytes that came.
 //! - [`stdio`]: lines over the pipes of a local server's process.
 //! - [`broken`]: what a message that cannot be parsed still says.
+//! - [`gzip`]: bodies that a remote server sends packed.
 //! - [`sse`]: the events of a remote server's stream.
 //! - [`service`]: the seat of the SDK (`rmcp`), which answers what servers ask.
 //!
 //! Nothing here knows what a tool or a resource is.
 
 pub mod broken;
+pub mod gzip;
 pub mod mux;
 pub mod service;
 pub mod sse;

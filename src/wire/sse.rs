@@ -257,4 +257,6 @@ impl Events {
 }
 
 #[cfg(test)]
+mod standard;
+#[cfg(test)]
 mod tests;

@@ -155,37 +155,6 @@ fn the_head_of_a_large_event_is_bounded() {
     assert_eq!(events_in(text.as_bytes(), 20_000, &mut || 7).0.len(), 2);
 }
 
-/// The standard to the letter, on a whole text in memory.
-fn by_the_book(text: &str) -> (Vec<Event>, String, Option<u64>) {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
-    let (mut events, mut name, mut data) = (Vec::new(), String::new(), String::new());
-    let (mut id, mut last_id, mut retry) = (String::new(), String::new(), None);
-    let mut lines: Vec<&str> = text.split('\n').collect();
-    lines.pop();
-    for line in lines {
-        if line.is_empty() {
-            last_id.clone_from(&id);
-            data.pop();
-            let name = Some(std::mem::take(&mut name)).filter(|name| !name.is_empty());
-            let data = std::mem::take(&mut data);
-            if !data.is_empty() {
-                events.push(Event::Message { name, data: data.into() });
-            }
-            continue;
-        }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "event" => value.clone_into(&mut name),
-            "data" => data.extend([value, "\n"]),
-            "id" if !value.contains('\0') => value.clone_into(&mut id),
-            "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => retry = value.parse().ok().or(retry),
-            _ => {}
-        }
-    }
-    (events, last_id, retry)
-}
-
 /// The same numbers on every run.
 struct Random(u64);
 
@@ -193,6 +162,12 @@ impl Random {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
+    }
+}
+
+impl From<(String, Vec<u8>)> for Event {
+    fn from((name, data): (String, Vec<u8>)) -> Event {
+        Event::Message { name: Some(name).filter(|name| !name.is_empty()), data }
     }
 }
 
@@ -227,14 +202,15 @@ fn any_split_says_what_the_standard_says() {
         let mut random = Random(seed);
         let count = random.below(30);
         let text: String = (0..count).map(|_| PARTS[random.below(PARTS.len())]).collect();
-        let expected = by_the_book(&text);
+        let expected = standard::read(text.as_bytes());
+        let messages: Vec<Event> = expected.events.into_iter().map(Event::from).collect();
         for most in [1, 3, 17, 4096] {
             let (events, parser) = events_in(text.as_bytes(), 4096, &mut || 1 + random.below(most));
-            assert_eq!(events, expected.0, "seed {seed}: {text:?}");
-            assert_eq!(parser.last_id().unwrap_or_default(), expected.1, "seed {seed}: {text:?}");
-            assert_eq!(parser.retry(), expected.2.map(Duration::from_millis), "seed {seed}: {text:?}");
+            assert_eq!(events, messages, "seed {seed}: {text:?}");
+            assert_eq!(parser.last_id().unwrap_or_default(), expected.last_id, "seed {seed}: {text:?}");
+            assert_eq!(parser.retry(), expected.retry.map(Duration::from_millis), "seed {seed}: {text:?}");
         }
-        said += expected.0.len();
+        said += messages.len();
     }
     assert!(said > 1_000, "the cases say too little: {said}");
 }

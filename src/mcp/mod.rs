@@ -12,7 +12,6 @@
 //! - `resources`: the two resource tools.
 //! - `rpc`: errors and incomplete results.
 //! - `names`: under which name a host sees a tool.
-//! - `param_headers`: arguments that are sent as HTTP headers too.
 //! - `tool`: one tool as its server listed it.
 //! - `list`: pages of tools and resources, item by item.
 //! - `content`: what a result says.
@@ -29,7 +28,6 @@ pub mod input;
 pub mod list;
 pub mod live;
 pub mod names;
-pub mod param_headers;
 pub mod phase;
 pub mod report;
 pub mod request;

@@ -155,7 +155,7 @@ async fn serve(mux: &Arc<Mux>, process: &Process, stdin: AsyncFd<PipeEnd>, stdou
                 Failure::new(Status::Transport, ended_text(&exit))
             }
             failure = write(mux, stdin) => failure,
-            () = keep_time(mux) => return,
+            () = mux.keep_time() => return,
         }
     };
     mux.close(failure);
@@ -163,19 +163,6 @@ async fn serve(mux: &Arc<Mux>, process: &Process, stdin: AsyncFd<PipeEnd>, stdou
 
 fn ended_text(exit: &Exit) -> String {
     format!("the server's process ended: {exit}")
-}
-
-/// Ends overdue calls until the mux is closed.
-async fn keep_time(mux: &Mux) {
-    while !mux.is_closed() {
-        match mux.expire() {
-            None => mux.clock_moved().await,
-            Some(next) => tokio::select! {
-                () = tokio::time::sleep_until(next) => {}
-                () = mux.clock_moved() => {}
-            },
-        }
-    }
 }
 
 /// Writes what the mux has, several messages at a time, until the server takes no more.

@@ -274,7 +274,7 @@ fn trim(bytes: &mut Vec<u8>) {
 }
 
 /// A short quotation of what a server wrote.
-fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
+pub fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
     const LONGEST: usize = 120;
     const WINDOW: usize = 64 * 1024;
     let cut = bytes.len() > WINDOW;

@@ -10,7 +10,7 @@ mod call;
 mod incoming;
 
 pub use call::{Call, Frozen};
-pub use incoming::own_id;
+pub use incoming::{excerpt, own_id};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -28,6 +28,9 @@ use crate::config::Secrets;
 use crate::context::Deadline;
 use crate::json::{Marks, Raw};
 use crate::outcome::Failure;
+
+/// The revision of the era without a handshake.
+pub const MODERN: &str = "2026-07-28";
 
 /// Which generation of the protocol a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,7 +352,12 @@ impl Mux {
                 given_up: None,
             },
         );
-        state.outbox.push_back(Out { id: Some(id), bytes, headers: request.headers, what: What::Request(request.kind) });
+        state.outbox.push_back(Out {
+            id: Some(id),
+            bytes,
+            headers: request.headers,
+            what: What::Request(request.kind),
+        });
         let held = match request.kind {
             RequestKind::Initialize => {
                 state.offered = true;
@@ -523,7 +531,8 @@ impl Mux {
     pub fn take_turn(&self, may_ask: bool) -> Option<Turn> {
         let mut state = self.state.lock();
         let waits = |out: &Out| {
-            !may_ask && matches!(out.what, What::Request(RequestKind::Normal | RequestKind::Probe | RequestKind::Initialize))
+            !may_ask
+                && matches!(out.what, What::Request(RequestKind::Normal | RequestKind::Probe | RequestKind::Initialize))
         };
         let at = state.outbox.iter().position(|out| !waits(out))?;
         let out = state.outbox.remove(at)?;
@@ -548,6 +557,11 @@ impl Mux {
     /// From now on the transport is one that closes the exchange of a request that is not wanted any more.
     pub fn set_exchanges(&self) {
         self.exchanges.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the transport look again, as if there were something to write.
+    pub fn wake(&self) {
+        self.to_write.notify_one();
     }
 
     /// True while the request waits for its reply.

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::rpc::shortened;
 use crate::json::{Cursor, Kind, Raw};
+use crate::outcome::shortened;
 
 const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "Mcp-Param-";

@@ -44,6 +44,8 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 
 /// The code of the error that stands for an answer which is no message: the server does not know what it was asked.
 const NOT_UNDERSTOOD: i64 = -32601;
+/// What is said of bad arguments, which may be about some session of the tool's own.
+const INVALID_PARAMS: i64 = -32602;
 
 /// The request of an exchange.
 #[derive(Clone, Copy)]
@@ -311,7 +313,7 @@ impl Wire {
         let code = error(body).and_then(|error| error.get("code")?.as_i64());
         let lost = match status.as_u16() {
             404 => code != Some(NOT_UNDERSTOOD),
-            400 => memchr::memmem::find(&body.to_ascii_lowercase(), b"session").is_some(),
+            400 if code != Some(INVALID_PARAMS) => memchr::memmem::find(&body.to_ascii_lowercase(), b"session").is_some(),
             _ => false,
         };
         if lost {

@@ -123,6 +123,10 @@ pub async fn serve(server: Arc<Server>, session: Arc<Session>) {
         log::at!(Warn, "mcp", "server {:?} is gone: {}", server.name, failure.message);
         server.notice("server", &server::failed(&failure));
     }
+    // The next use would begin a new session; what the host subscribed to does not wait for one.
+    if session.is_lost() && !server.wanted.uris().is_empty() {
+        let _ = server.session().await;
+    }
 }
 
 async fn follow(server: &Arc<Server>, session: &Session) {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,7 +113,12 @@ impl Pace {
 }
 
 /// Serves a session until it ends: reads changed lists anew, keeps the subscriptions, tells the host.
-pub async fn serve(server: Arc<Server>, session: Arc<Session>) {
+pub fn serve(server: Arc<Server>, session: Arc<Session>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    // Of a named type: it may begin the session after this one, which is served in turn.
+    Box::pin(serve_and_follow_up(server, session))
+}
+
+async fn serve_and_follow_up(server: Arc<Server>, session: Arc<Session>) {
     let ended = session.mux.ended().clone();
     tokio::select! {
         () = ended.cancelled() => {}

@@ -19,7 +19,7 @@ fn row_43_ends_before_and_in_the_answer() {
 #[test]
 fn row_43_stalls_end_by_the_idle_time_out_and_close_their_connection() {
     for era in ERAS {
-        for behaviour in ["stalled-head", "stalled-in-head", "stalled-body", "length-huge"] {
+        for behaviour in ["stalled-head", "stalled-in-head", "stalled-body"] {
             let remote = connected(behaviour, era, &[]);
             let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(200));
             done.failed("TN_E_TIMEOUT", &["no answer for 200 ms", "tool odd of server s"]).well_under(GENEROUS);
@@ -58,6 +58,7 @@ fn a_connection_that_was_closed_while_idle_costs_nothing() {
     for era in ERAS {
         let remote = works("closes-idle", era, &[]);
         for _ in 0..20 {
+            until("all connections are closed", || remote.server.open() == 0);
             assert_eq!(remote.odd().ok(), GOOD);
         }
         assert_eq!(remote.calls_of_odd(), 20);
@@ -125,7 +126,7 @@ fn what_is_no_http_fails_its_call() {
     for behaviour in
         ["header-flood", "header-endless", "chunk-size-bad", "chunk-size-huge", "length-bad", "length-twice"]
     {
-        odd_fails(behaviour, "TN_E_TRANSPORT", &["HTTP://"].map(|_| "/mcp").as_slice());
+        odd_fails(behaviour, "TN_E_TRANSPORT", &["/mcp"]);
     }
 }
 
@@ -152,6 +153,7 @@ fn row_05_whatever_is_over_the_limit_ends_its_call_at_once() {
             ("sse-endless-event", ["--bytes", "1", "--reply", "sse"]),
             ("gzip-bomb", ["--bytes", "50000000", "--reply", "json"]),
             ("body-endless", ["--bytes", "1", "--reply", "json"]),
+            ("length-huge", ["--bytes", "1", "--reply", "json"]),
         ] {
             let remote = connected_with(behaviour, era, &options, &json!({"maxMessageBytes": LIMIT}));
             let done = remote.odd();

@@ -58,7 +58,10 @@ fn row_46_no_such_method_is_no_lost_session() {
 
 #[test]
 fn row_46_a_session_that_was_lost_while_idle_is_noticed_by_its_stream() {
-    let remote = works("get-loses-session", "legacy", &[]);
+    let remote = works("ordinary", "legacy", &[]);
+    until("the GET", || !remote.received("GET").is_empty());
+    remote.server.lose_sessions();
+    remote.server.hang_up();
     until("a GET that meets 404", || remote.received("GET").len() >= 2);
     assert_eq!(remote.odd().well_under(GENEROUS).ok(), GOOD);
     assert_eq!(remote.received("initialize").len(), 2);

@@ -64,7 +64,8 @@ pub const TABLE: &[Behaviour] = &[
     .at(""),
     // -- connections --
     hook("closes-idle", "the connection is closed after each answer, and no header says so", |exchange| {
-        exchange.ordinary()?;
+        let answer = exchange.whole();
+        exchange.answer(&answer)?;
         Ok(Turn::Close)
     })
     .at(""),

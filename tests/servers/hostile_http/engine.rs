@@ -41,7 +41,8 @@ struct Routes {
     current: Option<String>,
     standalone: Option<SyncSender<Piece>>,
     line: Vec<u8>,
-    in_parts: bool,
+    /// Where the line goes that is passed on in parts.
+    in_parts: Option<SyncSender<Piece>>,
 }
 
 /// The client is gone: there is nothing left to do for the thread that writes.
@@ -130,24 +131,26 @@ impl Engine {
                 continue;
             }
             let line = std::mem::take(&mut routes.line);
-            let pieces = match (routes.in_parts, ends) {
-                (false, true) => vec![Piece::Line(line)],
-                (true, true) => vec![Piece::Part(line), Piece::EndOfParts],
-                (_, false) => vec![Piece::Part(line)],
+            let whole = ends && routes.in_parts.is_none();
+            let to = match routes.in_parts.take() {
+                Some(to) => Some(to),
+                None if whole => routes.of(&line, self.aside),
+                None => routes.current(),
             };
-            let to = if matches!(pieces[0], Piece::Line(_)) {
-                let Piece::Line(line) = &pieces[0] else { continue };
-                routes.of(line, self.aside)
-            } else {
-                routes.current()
-            };
-            routes.in_parts = !ends;
-            drop(routes);
             let Some(to) = to else { continue };
-            for piece in pieces {
-                if to.send(piece).is_err() {
-                    resume_unwind(Box::new(Gone));
-                }
+            if !ends {
+                routes.in_parts = Some(to.clone());
+            }
+            drop(routes);
+            let mut sent = to.send(if whole { Piece::Line(line) } else { Piece::Part(line) });
+            if ends && !whole {
+                sent = sent.and_then(|()| to.send(Piece::EndOfParts));
+            }
+            if sent.is_err() {
+                let mut routes = self.routes.lock();
+                (routes.line, routes.in_parts) = (Vec::new(), None);
+                drop(routes);
+                resume_unwind(Box::new(Gone));
             }
         }
     }

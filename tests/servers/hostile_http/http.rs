@@ -125,8 +125,6 @@ pub struct Exchange<'a> {
     pub site: &'a Arc<Site>,
     pub stream: &'a TcpStream,
     pub request: Received,
-    /// Among all requests.
-    pub index: usize,
     /// The message, or null.
     pub message: Value,
     /// The message's method, or the verb.
@@ -140,9 +138,9 @@ pub struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    pub fn new(site: &'a Arc<Site>, stream: &'a TcpStream, request: Received, index: usize, first: bool) -> Self {
+    pub fn new(site: &'a Arc<Site>, stream: &'a TcpStream, request: Received, first: bool) -> Self {
         let (message, place, tool) = (request.message(), request.method(), request.tool());
-        Exchange { site, stream, request, index, message, place, tool, first, hit: 0 }
+        Exchange { site, stream, request, message, place, tool, first, hit: 0 }
     }
 
     pub fn handle(&mut self) -> io::Result<Turn> {
@@ -276,9 +274,6 @@ impl<'a> Exchange<'a> {
             Ok(count) => count == 0,
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
         };
-        if left {
-            self.site.left(self.index);
-        }
         left || self.site.stopped.load(Ordering::Relaxed)
     }
 }

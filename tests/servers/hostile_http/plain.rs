@@ -273,8 +273,12 @@ impl Exchange<'_> {
         if self.message.is_null() {
             return Err(refusal("400 Bad Request", &Value::Null, -32700, "Parse error"));
         }
-        let stateless =
-            |modern| Gate { engine: self.site.stateless.clone(), headers: String::new(), session: None, modern };
+        let stateless = |modern| Gate {
+            engine: self.site.stateless(&self.request.path),
+            headers: String::new(),
+            session: None,
+            modern,
+        };
         let version = &self.message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
         if version == MODERN || self.request.header("mcp-protocol-version") == Some(MODERN) {
             self.check_headers()?;

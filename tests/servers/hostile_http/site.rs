@@ -102,7 +102,6 @@ fn parse(options: &[&str]) -> Result<HashMap<String, String>, String> {
 
 /// A session of the legacy era.
 pub struct Session {
-    /// Two servers behind one origin have nothing in common.
     pub path: String,
     /// The revision that was agreed on, once it is.
     pub version: Mutex<String>,
@@ -113,8 +112,8 @@ pub struct Site {
     pub behaviour: Behaviour,
     pub options: HashMap<String, String>,
     pub address: SocketAddr,
-    /// What has no session is one conversation.
-    pub stateless: Arc<Engine>,
+    /// What has no session is one conversation for each path: two servers behind one origin have nothing in common.
+    stateless: Mutex<HashMap<String, Arc<Engine>>>,
     pub sessions: Mutex<HashMap<String, Arc<Session>>>,
     pub session_count: AtomicU64,
     /// How often the fault was met.
@@ -133,7 +132,7 @@ impl Site {
     fn new(behaviour: Behaviour, mut options: HashMap<String, String>, address: SocketAddr) -> Site {
         options.entry("--era".to_owned()).or_insert_with(|| behaviour.era.to_owned());
         Site {
-            stateless: Engine::new(behaviour.inner, &options),
+            stateless: Mutex::default(),
             behaviour,
             options,
             address,
@@ -147,6 +146,13 @@ impl Site {
             connections: AtomicU64::new(0),
             open: Mutex::default(),
         }
+    }
+
+    pub fn stateless(&self, path: &str) -> Arc<Engine> {
+        // What was moved is where it was.
+        let path = if path.starts_with("/moved") { "/mcp" } else { path };
+        let engine = || Engine::new(self.behaviour.inner, &self.options);
+        self.stateless.lock().entry(path.to_owned()).or_insert_with(engine).clone()
     }
 
     /// A setting, by its name without the dashes.
@@ -204,7 +210,7 @@ impl Site {
                 received.push(request.clone());
                 received.len() - 1
             };
-            let turn = Exchange::new(self, reader.get_ref(), request, index, first).handle();
+            let turn = Exchange::new(self, reader.get_ref(), request, first).handle();
             first = false;
             match turn {
                 Ok(Turn::Keep) => continue,
@@ -213,7 +219,11 @@ impl Site {
                     self.open.lock().remove(&number);
                     return;
                 }
-                _ => break,
+                Ok(_) => break,
+                Err(_) => {
+                    self.left(index);
+                    break;
+                }
             }
         }
         let _ = reader.get_ref().shutdown(Shutdown::Both);

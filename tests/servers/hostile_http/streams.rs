@@ -180,20 +180,6 @@ pub const TABLE: &[Behaviour] = &[
     })
     .legacy()
     .at("GET"),
-    hook(
-        "get-loses-session",
-        "the first GET stream ends with the session, which the next GET is told by 404",
-        |exchange| {
-            if exchange.hit > 0 {
-                return Ok(Turn::Ordinary);
-            }
-            exchange.begin_events("")?;
-            exchange.site.sessions.lock().clear();
-            exchange.end_chunks()
-        },
-    )
-    .legacy()
-    .at("GET"),
     hook("get-cut-once", "the first GET stream is cut after an id", |exchange| {
         if exchange.hit > 0 {
             return Ok(Turn::Ordinary);

@@ -16,6 +16,7 @@ use rmcp::model::{SKILLS_EXTENSION_ID, Skill, SkillFrontmatter, SkillIntegrityEr
 use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
 use crate::mcp::frontmatter;
+use crate::mcp::input::Ask;
 use crate::mcp::resources::ReadReply;
 use crate::mcp::rpc;
 use crate::mcp::server::{Server, pages};
@@ -78,7 +79,7 @@ impl SkillRead {
             let file = skill.file(self.file.as_deref())?;
             let mut members = String::from("\"uri\":");
             json::quote(&file.uri, &mut members);
-            let reply = server.read("resources/read", &members, limits).await?;
+            let reply = server.read(Ask::plain("resources/read", &members), limits).await?;
             skill.verify(file, rpc::complete("resources/read", &reply)?)?;
             let metadata = format!(
                 "\"server\":{},\"skill\":{},\"uri\":{}",
@@ -98,7 +99,7 @@ impl SkillRead {
 async fn find(server: &Arc<Server>, uri: &str, limits: &Limits) -> Result<String, Failure> {
     let mut members = String::from("\"uri\":");
     json::quote(uri, &mut members);
-    let reply = server.read("skills/get", &members, limits).await?;
+    let reply = server.read(Ask::plain("skills/get", &members), limits).await?;
     // A server may have only the list.
     if reply.is_error && rpc::code(reply.raw()) == Some(rpc::METHOD_NOT_FOUND) {
         return find_in_list(server, uri, limits).await;
@@ -122,7 +123,7 @@ async fn find(server: &Arc<Server>, uri: &str, limits: &Limits) -> Result<String
 async fn find_in_list(server: &Arc<Server>, uri: &str, limits: &Limits) -> Result<String, Failure> {
     let mut found = None;
     let mut warnings = Vec::new();
-    let ask = |members: String| async move { server.read("skills/list", &members, limits).await };
+    let ask = |members: String| async move { server.read(Ask::plain("skills/list", &members), limits).await };
     let take = |page: Arc<Reply>| {
         let listed = page.raw().get("skills");
         let is_it = |entry: &Raw<'_>| entry.get("uri").and_then(Raw::as_str).as_deref() == Some(uri);

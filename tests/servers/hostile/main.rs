@@ -7,6 +7,7 @@
 //! - `lifecycle.rs`: starting, `server/discover`, `initialize`
 //! - `lists.rs`: tools, resources, pages, names, cache hints
 //! - `calls.rs`: results, input required, requests to the host, progress
+//! - `skills.rs`: skills that are not what their entries say
 //! - `process.rs`: exits, signals, wrappers, pipes
 //!
 //! Whatever the behaviour, the server has the tools `echo {text}`, `received` (all lines that came in, as text) and
@@ -26,6 +27,7 @@ mod lifecycle;
 mod lists;
 mod process;
 mod server;
+mod skills;
 
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
@@ -34,7 +36,9 @@ use std::process::{Command, exit};
 use server::{Behaviour, OPTIONS, Server};
 
 fn table() -> impl Iterator<Item = &'static Behaviour> {
-    [framing::TABLE, lifecycle::TABLE, lists::TABLE, calls::TABLE, host::TABLE, process::TABLE].into_iter().flatten()
+    [framing::TABLE, lifecycle::TABLE, lists::TABLE, calls::TABLE, host::TABLE, process::TABLE, skills::TABLE]
+        .into_iter()
+        .flatten()
 }
 
 fn main() {

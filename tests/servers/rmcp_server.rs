@@ -229,8 +229,10 @@ async fn serve_http(server: Server, port: u16) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     eprintln!("listening on http://{}/mcp", listener.local_addr()?);
     let sessions = Arc::new(LocalSessionManager::default());
-    let service =
-        StreamableHttpService::new(move || Ok(server.clone()), sessions, StreamableHttpServerConfig::default());
+    // The last name is what the tests of proxies call it by.
+    let hosts = ["localhost", "127.0.0.1", "remote.invalid"];
+    let config = StreamableHttpServerConfig::default().with_allowed_hosts(hosts);
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
     loop {
         let (stream, _) = listener.accept().await?;
         let service = service.clone();

@@ -158,10 +158,10 @@ pub struct Identity {
 }
 
 impl Authority {
-    pub fn new() -> Authority {
+    pub fn new(name: &str) -> Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "test authority");
+        params.distinguished_name.push(DnType::CommonName, name);
         let key = KeyPair::generate().expect("a key");
         Authority(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
     }

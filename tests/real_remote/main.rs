@@ -16,7 +16,7 @@ mod sessions;
 mod talks;
 mod tls;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::real::{Real, check, config, deps, node, python};
 use common::{Loaded, example, load, scratch};
@@ -42,20 +42,25 @@ fn check_remote(loaded: &Loaded, remote: &Remote) {
     assert!(unknown.is_error && !unknown.output.is_empty(), "{name}: {unknown:?}");
 }
 
+/// One start of them serves all of this: an interpreter needs seconds for it.
 #[test]
-fn each_alone() {
+fn alone_together_and_in_both_eras() {
     let Some(deps) = deps() else { return };
-    for remote in all(&deps) {
+    let remotes = all(&deps);
+    each_alone(&remotes);
+    all_at_once_with_local_ones(&deps, &remotes);
+    both_eras_of_one_server(remotes);
+}
+
+fn each_alone(remotes: &[Remote]) {
+    for remote in remotes {
         let loaded = load(config(std::slice::from_ref(&remote.real)));
-        check_remote(&loaded, &remote);
+        check_remote(&loaded, remote);
         loaded.close().ok();
     }
 }
 
-#[test]
-fn all_at_once_with_local_ones() {
-    let Some(deps) = deps() else { return };
-    let remotes = all(&deps);
+fn all_at_once_with_local_ones(deps: &Path, remotes: &[Remote]) {
     let local = |name, mut entry: serde_json::Value, tool, arguments, part, modern| {
         entry["cwd"] = json!(scratch(""));
         Real { name, entry, modern, calls: vec![(tool, arguments, part)], resource: None }
@@ -65,10 +70,10 @@ fn all_at_once_with_local_ones() {
     let mut hello =
         local("local-rust", json!({"command": example("rmcp-server")}), "echo", json!({"text": "here"}), "here", true);
     hello.resource = Some(("fixture://hello", "hello resource"));
-    let mut add = local("local-python", python(&deps, "py2", "v2srv.py"), "add", json!({"a": 1, "b": 2}), "3", true);
+    let mut add = local("local-python", python(deps, "py2", "v2srv.py"), "add", json!({"a": 1, "b": 2}), "3", true);
     add.resource = hello.resource;
     let read = json!({"path": folder.join("note.txt")});
-    let files = node(&deps, "server-filesystem", &[&folder]);
+    let files = node(deps, "server-filesystem", &[&folder]);
     let files = local("local-files", files, "read_text_file", read, "a note for a server", false);
     let locals = [hello, add, files];
 
@@ -94,10 +99,8 @@ fn all_at_once_with_local_ones() {
     loaded.close().ok();
 }
 
-#[test]
-fn both_eras_of_one_server() {
-    let Some(deps) = deps() else { return };
-    for remote in all(&deps) {
+fn both_eras_of_one_server(remotes: Vec<Remote>) {
+    for remote in remotes {
         let mut real = remote.real;
         if !real.modern || real.name == "typescript-modern" {
             // Of one era: the other is refused, with the reason.

@@ -27,21 +27,25 @@ fn of<'a>(seen: &'a [Seen], method: &Method) -> Vec<&'a Seen> {
     seen.iter().filter(|seen| seen.method == *method).collect()
 }
 
-fn servers(deps: &std::path::Path) -> Vec<(Peer, &'static str, Value)> {
+/// Each with a tool, and whether it speaks both eras.
+fn servers(deps: &std::path::Path) -> Vec<(Peer, &'static str, Value, bool)> {
     let sum = || json!({"a": 1, "b": 2});
     vec![
-        (peers::everything(deps, "streamableHttp"), "get-sum", sum()),
-        (peers::python(deps, "py1", "v1srv.py"), "add", sum()),
-        (peers::python(deps, "py2", "v2srv.py"), "add", sum()),
-        (peers::python(deps, "py2", "fm.py"), "add", sum()),
-        (peers::rust(), "echo", json!({"text": "x"})),
+        (peers::everything(deps, "streamableHttp"), "get-sum", sum(), false),
+        (peers::python(deps, "py1", "v1srv.py"), "add", sum(), false),
+        (peers::python(deps, "py2", "v2srv.py"), "add", sum(), true),
+        (peers::python(deps, "py2", "fm.py"), "add", sum(), true),
+        (peers::rust(), "echo", json!({"text": "x"}), true),
     ]
 }
 
 #[test]
-fn a_legacy_session_is_kept_and_given_back() {
+fn sessions_in_the_legacy_era_and_none_in_the_modern_one() {
     let Some(deps) = deps() else { return };
-    for (peer, tool, arguments) in servers(&deps) {
+    for (peer, tool, arguments, modern) in servers(&deps) {
+        if modern {
+            no_session(&life(&peer, "auto", tool, arguments.clone()), tool);
+        }
         let seen = life(&peer, "initialize", tool, arguments);
         let posts = of(&seen, &Method::POST);
         assert_eq!(posts[0].header("mcp-session-id"), None);
@@ -76,26 +80,24 @@ fn a_server_without_sessions_in_the_legacy_era() {
 }
 
 #[test]
-fn the_modern_era_knows_no_sessions() {
-    let Some(deps) = deps() else { return };
-    let modern = servers(&deps).into_iter().skip(2).chain([(
-        peers::typescript(&["--modern-only"]),
-        "add",
-        json!({"a": 1, "b": 2}),
-    )]);
-    for (peer, tool, arguments) in modern {
-        let seen = life(&peer, "auto", tool, arguments);
-        let methods: Vec<_> = seen.iter().map(|seen| seen.header("mcp-method").unwrap_or("none")).collect();
-        assert_eq!(methods[0], "server/discover");
-        for method in ["tools/list", "tools/call"] {
-            assert!(methods.contains(&method), "{methods:?}");
-        }
-        for seen in &seen {
-            assert_eq!((&seen.method, seen.header("mcp-session-id")), (&Method::POST, None), "{seen:?}");
-            assert_eq!(seen.header("mcp-protocol-version"), Some("2026-07-28"));
-            let named = seen.header("mcp-method") == Some("tools/call");
-            assert_eq!(seen.header("mcp-name"), named.then_some(tool), "{seen:?}");
-        }
+fn a_server_without_sessions_in_the_modern_era() {
+    if deps().is_some() {
+        no_session(&life(&peers::typescript(&["--modern-only"]), "auto", "add", json!({"a": 1, "b": 2})), "add");
+    }
+}
+
+/// Checks what the modern era says of itself in every request.
+fn no_session(seen: &[Seen], tool: &str) {
+    let methods: Vec<_> = seen.iter().map(|seen| seen.header("mcp-method").unwrap_or("none")).collect();
+    assert_eq!(methods[0], "server/discover");
+    for method in ["tools/list", "tools/call"] {
+        assert!(methods.contains(&method), "{methods:?}");
+    }
+    for seen in seen {
+        assert_eq!((&seen.method, seen.header("mcp-session-id")), (&Method::POST, None), "{seen:?}");
+        assert_eq!(seen.header("mcp-protocol-version"), Some("2026-07-28"));
+        let named = seen.header("mcp-method") == Some("tools/call");
+        assert_eq!(seen.header("mcp-name"), named.then_some(tool), "{seen:?}");
     }
 }
 

@@ -133,17 +133,17 @@ fn progress_of_a_call_reaches_the_host() {
     let snake = json!({"duration_ms": 60, "interval_ms": 20});
     let camel = json!({"durationMs": 60, "intervalMs": 20});
     for (peer, lifecycle, tool, arguments, total) in [
-        (&python, "initialize", "slow", snake.clone(), 60),
-        (&python, "auto", "slow", snake, 60),
-        (&rust, "initialize", "slow", camel.clone(), 60),
-        (&rust, "auto", "slow", camel.clone(), 60),
-        (&peers::typescript(&["--modern-only"]), "auto", "slow", camel, 60),
+        (&python, "initialize", "slow", snake.clone(), 60.0),
+        (&python, "auto", "slow", snake, 60.0),
+        (&rust, "initialize", "slow", camel.clone(), 60.0),
+        (&rust, "auto", "slow", camel.clone(), 60.0),
+        (&peers::typescript(&["--modern-only"]), "auto", "slow", camel, 60.0),
         (
             &peers::everything(&deps, "streamableHttp"),
             "auto",
             "trigger-long-running-operation",
             json!({"duration": 0.3, "steps": 3}),
-            3,
+            3.0,
         ),
     ] {
         let host = host(peer, lifecycle, json!({}));
@@ -153,7 +153,7 @@ fn progress_of_a_call_reaches_the_host() {
         for _ in 0..3 {
             let progress = host.progress(7);
             let now = progress["progress"].as_f64().expect("a number");
-            assert!(now > last && progress["total"] == total, "{progress}");
+            assert!(now > last && progress["total"].as_f64() == Some(total), "{progress}");
             last = now;
         }
         host.end(call).ok();

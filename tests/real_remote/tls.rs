@@ -25,7 +25,7 @@ fn server() -> Peer {
 
 #[test]
 fn a_trusted_certificate() {
-    let (server, authority) = (server(), Authority::new());
+    let (server, authority) = (server(), Authority::new("test authority"));
     let named = tls(&authority.issue("localhost"), &[&TLS13, &TLS12], server.port());
     let numbered = tls(&authority.issue("127.0.0.1"), &[&TLS13], server.port());
     let older = tls(&authority.issue("localhost"), &[&TLS12], server.port());
@@ -45,9 +45,9 @@ fn a_trusted_certificate() {
 
 #[test]
 fn certificates_that_must_not_be_trusted() {
-    let (server, authority) = (server(), Authority::new());
+    let (server, authority) = (server(), Authority::new("test authority"));
     let both = [&TLS13, &TLS12];
-    let unknown = tls(&Authority::new().issue("localhost"), &both, server.port());
+    let unknown = tls(&Authority::new("nobody").issue("localhost"), &both, server.port());
     let expired = tls(&authority.issue_expired("localhost"), &both, server.port());
     let other = tls(&authority.issue("elsewhere.invalid"), &both, server.port());
     let good = tls(&authority.issue("localhost"), &both, server.port());
@@ -68,7 +68,7 @@ fn certificates_that_must_not_be_trusted() {
 
 #[test]
 fn the_wrong_scheme() {
-    let (server, authority) = (server(), Authority::new());
+    let (server, authority) = (server(), Authority::new("test authority"));
     let sealed = tls(&authority.issue("localhost"), &[&TLS13], server.port());
     let servers = json!({
         "plain-server": entry("127.0.0.1", server.port()),

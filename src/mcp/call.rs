@@ -163,7 +163,10 @@ impl Document for ToolReply {
         out.push_str(if result.is_error { ",\"isError\":true" } else { ",\"isError\":false" });
         out.push_str(",\"metadata\":{");
         out.push_str(&self.subject.metadata(self.ms));
-        let warnings = result.warnings.into_lines();
+        let mut warnings = result.warnings.into_lines();
+        if let Some(structured) = result.structured.filter(|_| !result.is_error) {
+            warnings.extend(self.subject.tool.output_warnings(structured));
+        }
         if !warnings.is_empty() {
             out.push_str(",\"warnings\":");
             out.push_str(&serde_json::Value::from(warnings).to_string());

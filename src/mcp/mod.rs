@@ -14,7 +14,7 @@
 //! - `names`: under which name a host sees a tool.
 //! - `tool`: one tool as its server listed it.
 //! - `list`: pages of tools and resources, item by item.
-//! - `content`: what a result says.
+//! - `content`: what a result says; `output`: whether that is what the tool promised.
 //! - `report`: what went wrong on the way, in bounded space.
 #![forbid(unsafe_code)]
 
@@ -28,6 +28,7 @@ pub mod input;
 pub mod list;
 pub mod live;
 pub mod names;
+pub mod output;
 pub mod phase;
 pub mod report;
 pub mod request;

@@ -31,9 +31,16 @@ pub struct Ask<'a> {
     pub meta: &'a str,
     /// The tool that is called, for what the host is asked.
     pub tool: Option<&'a Arc<str>>,
+    /// More headers over HTTP.
+    pub headers: &'a [(String, String)],
 }
 
-impl Ask<'_> {
+impl<'a> Ask<'a> {
+    /// A request that is no call.
+    pub fn plain(method: &'a str, members: &'a str) -> Self {
+        Ask { method, members, meta: "", tool: None, headers: &[] }
+    }
+
     /// Only these may be answered with questions.
     fn may_ask(&self) -> bool {
         matches!(self.method, "tools/call" | "prompts/get" | "resources/read")
@@ -229,6 +236,7 @@ fn request<'a>(method: &'a str, members: &'a str, idle: Duration) -> Request<'a>
         // What a task is told is no call: cancelling one of them would cancel nothing.
         kind: RequestKind::Poll,
         tool: None,
+        headers: Vec::new(),
     }
 }
 

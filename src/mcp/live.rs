@@ -245,6 +245,7 @@ fn begin(session: &Session, method: &str, members: &str, idle: Duration, kind: R
         deadline: Deadline::within(idle),
         kind,
         tool: None,
+        headers: Vec::new(),
     })
 }
 

@@ -55,6 +55,11 @@ impl HostRequest {
         Ok(request)
     }
 
+    /// True if asking twice is as good as asking once.
+    fn only_reads(&self) -> bool {
+        self.method.ends_with("/list") || self.method == "resources/read"
+    }
+
     /// Sends it, and gives the reply as the outcome.
     pub async fn send(self, server: &Arc<Server>, limits: &Limits) -> Result<Outcome, Failure> {
         let subscribes =
@@ -70,8 +75,9 @@ impl HostRequest {
                 return limits.bound("the subscription", work).await?.map(Outcome::document);
             }
         }
-        let ask = Ask { method: &self.method, members: &self.members, meta: &self.meta, tool: None };
-        let reply = server.request(ask, limits).await?;
+        let ask = Ask { method: &self.method, members: &self.members, meta: &self.meta, tool: None, headers: &[] };
+        let reply =
+            if self.only_reads() { server.read(ask, limits).await? } else { server.request(ask, limits).await? };
         if reply.is_error {
             return Err(rpc::server_error(reply.raw()).of(&server.name));
         }

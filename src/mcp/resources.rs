@@ -7,6 +7,7 @@ use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
 use crate::log;
 use crate::mcp::content;
+use crate::mcp::input::Ask;
 use crate::mcp::list::{Item, ItemList, Items};
 use crate::mcp::rpc;
 use crate::mcp::server::{Server, pages, source_closed};
@@ -189,7 +190,7 @@ async fn items(server: &Arc<Server>, limits: &Limits, of: Items) -> Result<Vec<S
     };
     let mut listed = ItemList::default();
     let mut warnings = Vec::new();
-    let ask = |members: String| async move { server.read(method, &members, limits).await };
+    let ask = |members: String| async move { server.read(Ask::plain(method, &members), limits).await };
     pages(method, "resources", &mut warnings, ask, |page| listed.add_page(page.raw(), of)).await?;
     warnings.extend(listed.warnings.into_lines());
     warnings.extend(listed.skipped.items.into_iter().map(|skipped| format!("{}: {}", skipped.item, skipped.reason)));
@@ -233,7 +234,7 @@ async fn read_resource(source: &Arc<Source>, arguments: &Arguments, limits: &Lim
     }
     let mut members = String::from("\"uri\":");
     json::quote(&uri, &mut members);
-    let reply = limits.bound("the read", server.read("resources/read", &members, limits)).await??;
+    let reply = limits.bound("the read", server.read(Ask::plain("resources/read", &members), limits)).await??;
     let result = rpc::complete("resources/read", &reply).map_err(|failure| failure.of(&server.name))?;
     debug_assert_eq!(result.kind(), Kind::Object);
     Ok(Outcome::new(Status::Ok, false, ReadReply { reply, server: server.name.clone() }))

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::json::{Kind, Raw};
+pub use crate::outcome::shortened;
 use crate::outcome::{Failure, Status};
 use crate::wire::mux::Reply;
 
@@ -70,12 +71,4 @@ pub fn incomplete(method: &str, result_type: Raw<'_>) -> Failure {
         None => format!("the server answered {method} with a resultType that is {}", result_type.kind().name()),
     };
     Failure::new(Status::Protocol, what)
-}
-
-/// At most 200 characters of a text.
-pub fn shortened(text: &str) -> String {
-    match text.char_indices().nth(200) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
 }

@@ -83,8 +83,8 @@ impl Check {
             compiler.register_format(Format { name, func: |_| Ok(()) });
         }
         let mut schemas = Schemas::new();
-        let compiled = compiler.add_resource(URL, schema).and_then(|()| compiler.compile(URL, &mut schemas));
-        let root = compiled.map_err(|error| format!("the schema: {}", not_compiled(&error)))?;
+        compiler.add_resource(URL, schema).map_err(|error| not_compiled(&error))?;
+        let root = compiler.compile(URL, &mut schemas).map_err(|error| not_compiled(&error))?;
         Ok(Check { outline, schemas, root })
     }
 
@@ -125,10 +125,10 @@ fn not_compiled(error: &CompileError) -> String {
         let mut faults = Report::default();
         collect(src, &mut faults);
         if let Some(first) = faults.items.into_iter().next() {
-            return first;
+            return format!("the schema: {first}");
         }
     }
-    shortened(&error.to_string())
+    format!("the schema: {}", shortened(&error.to_string()))
 }
 
 fn collect(error: &ValidationError<'_, '_>, faults: &mut Report<String>) {

@@ -6,6 +6,7 @@
 //! - `framing.rs`: bytes, lines, envelopes, error objects
 //! - `lifecycle.rs`: starting, `server/discover`, `initialize`
 //! - `lists.rs`: tools, resources, pages, names, cache hints
+//! - `outputs.rs`: output schemas and what does not fit them
 //! - `calls.rs`: results, input required, requests to the host, progress
 //! - `process.rs`: exits, signals, wrappers, pipes
 //!
@@ -24,6 +25,7 @@ mod framing;
 mod host;
 mod lifecycle;
 mod lists;
+mod outputs;
 mod process;
 mod server;
 
@@ -34,7 +36,9 @@ use std::process::{Command, exit};
 use server::{Behaviour, OPTIONS, Server};
 
 fn table() -> impl Iterator<Item = &'static Behaviour> {
-    [framing::TABLE, lifecycle::TABLE, lists::TABLE, calls::TABLE, host::TABLE, process::TABLE].into_iter().flatten()
+    [framing::TABLE, lifecycle::TABLE, lists::TABLE, outputs::TABLE, calls::TABLE, host::TABLE, process::TABLE]
+        .into_iter()
+        .flatten()
 }
 
 fn main() {

@@ -7,7 +7,7 @@
 //! - `host`: what servers ask of the host; `form`: whether an answer fits.
 //! - `inbound`: what a server sends by itself; `live`: changed lists and subscriptions.
 //! - `input`: requests that are answered with questions first, and tasks.
-//! - `call`: one call of a tool.
+//! - `call`: one call of a tool; `cache`: answers that may be used again.
 //! - `request`: any request of the host's.
 //! - `resources`: the two resource tools.
 //! - `rpc`: errors and incomplete results.
@@ -18,6 +18,7 @@
 //! - `report`: what went wrong on the way, in bounded space.
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod call;
 pub mod content;
 pub mod form;

@@ -5,10 +5,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod cache;
 mod outputs;
 
 use common::{Loaded, hostile, load};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
@@ -20,4 +21,10 @@ fn connected(behaviour: &str, era: &str, options: &[&str]) -> Loaded {
     assert_eq!(server["status"], "connected", "{server}");
     assert_eq!(server["protocolVersion"] == "2026-07-28", era == "modern", "{server}");
     loaded
+}
+
+/// What the server received so far.
+fn received(loaded: &Loaded) -> Vec<Value> {
+    let lines = loaded.call("s_received", json!({}));
+    lines.ok().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }

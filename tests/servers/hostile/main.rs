@@ -7,6 +7,7 @@
 //! - `lifecycle.rs`: starting, `server/discover`, `initialize`
 //! - `lists.rs`: tools, resources, pages, names, cache hints
 //! - `outputs.rs`: output schemas and what does not fit them
+//! - `hints.rs`: answers that may be used again, and changes that end it
 //! - `calls.rs`: results, input required, requests to the host, progress
 //! - `process.rs`: exits, signals, wrappers, pipes
 //!
@@ -22,6 +23,7 @@
 
 mod calls;
 mod framing;
+mod hints;
 mod host;
 mod lifecycle;
 mod lists;
@@ -36,9 +38,18 @@ use std::process::{Command, exit};
 use server::{Behaviour, OPTIONS, Server};
 
 fn table() -> impl Iterator<Item = &'static Behaviour> {
-    [framing::TABLE, lifecycle::TABLE, lists::TABLE, outputs::TABLE, calls::TABLE, host::TABLE, process::TABLE]
-        .into_iter()
-        .flatten()
+    [
+        framing::TABLE,
+        lifecycle::TABLE,
+        lists::TABLE,
+        outputs::TABLE,
+        hints::TABLE,
+        calls::TABLE,
+        host::TABLE,
+        process::TABLE,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 fn main() {

@@ -20,12 +20,14 @@ final class Fixtures {
     static final String LEFT = "references that nobody gave back";
     static final String TINY = env("TOOLNEXUS_TINY");
     static final String HOSTILE = env("TOOLNEXUS_HOSTILE");
+    /** The URL of the tiny server over HTTP. */
+    static final String REMOTE = env("TOOLNEXUS_REMOTE");
 
     private Fixtures() {}
 
     private static String env(String name) {
         String value = System.getenv(name);
-        if (value == null) throw new IllegalStateException("set " + name + " to the server's path, as bindings/java/test does");
+        if (value == null) throw new IllegalStateException("set " + name + " to the server's path or URL, as bindings/java/test does");
         return value;
     }
 

@@ -116,6 +116,10 @@ impl Context {
         context
     }
 
+    pub fn set_idle(&self, ms: u32) {
+        assert_eq!(context::tn_context_set_timeout(self.0.0, ms), types::TN_OK);
+    }
+
     pub fn cancel(&self) {
         assert_eq!(context::tn_context_cancel(self.0.0), types::TN_OK);
     }

@@ -497,6 +497,11 @@ impl State {
 }
 
 impl Session {
+    /// True if the server does not know it any more.
+    pub fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
     /// One request, as it is; `members` instead of the ask's own.
     pub fn request(&self, server: &Server, ask: &Ask<'_>, members: &str, limits: &Limits) -> mux::Call {
         let request = Request {

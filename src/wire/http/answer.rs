@@ -113,12 +113,10 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
 /// Why there is no connection.
 fn unreached(error: &(dyn Error + 'static)) -> String {
     for cause in chain(error) {
-        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = cause.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()));
-        if let Some(tls) = tls {
+        if let Some(tls) = cause.downcast_ref().or_else(|| inside(cause)) {
             return untrusted(tls);
         }
-        if let Some(failed) = cause.downcast_ref::<io::Error>() {
+        if let Some(failed) = inside(cause).or_else(|| cause.downcast_ref::<io::Error>()) {
             match failed.kind() {
                 io::ErrorKind::ConnectionRefused => return "connection refused: nothing listens there".to_owned(),
                 io::ErrorKind::TimedOut => return "the connection timed out".to_owned(),
@@ -137,6 +135,11 @@ fn unreached(error: &(dyn Error + 'static)) -> String {
         }
     }
     deepest(error)
+}
+
+/// What an I/O error wraps, which is not its source.
+fn inside<'a, E: Error + 'static>(cause: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
 }
 
 fn untrusted(error: &rustls::Error) -> String {
@@ -168,11 +171,12 @@ pub fn broken(error: &hyper::Error) -> String {
     if error.is_parse() {
         return format!("what came back is not HTTP: {error}");
     }
-    let reset = |cause: &&(dyn Error + 'static)| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
-    };
-    if chain(error).any(|cause| reset(&cause)) {
+    let kinds = || chain(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    if kinds().any(|kind| kind == io::ErrorKind::ConnectionReset) {
         return "the connection was reset".to_owned();
+    }
+    if kinds().any(|kind| kind == io::ErrorKind::UnexpectedEof) {
+        return "the connection was closed in the middle".to_owned();
     }
     deepest(error)
 }

@@ -47,6 +47,9 @@ const NOT_UNDERSTOOD: i64 = -32601;
 /// What is said of bad arguments, which may be about some session of the tool's own.
 const INVALID_PARAMS: i64 = -32602;
 
+/// No request has this id: what cannot be read in a stream of the server's own is no reply to anything.
+const NO_REQUEST: u64 = 0;
+
 /// The request of an exchange.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
@@ -142,6 +145,9 @@ impl Wire {
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
         let mut target = to.clone();
+        // A kept connection that the server has closed by now is found out about first: what is sent into it is lost, and a call
+        // cannot be repeated.
+        tokio::task::yield_now().await;
         for _ in 0..=REDIRECTS {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
@@ -271,8 +277,7 @@ impl Wire {
                 self.failure(Status::Transport, &format!("the server does not know the session any more: {quoted}"));
             return Err(Failure { again: Again::InNewSession, ..failure });
         }
-        let outage = code >= 500 || matches!(code, 408 | 429);
-        if asked.kind == RequestKind::Probe && outage {
+        if asked.kind == RequestKind::Probe && is_outage(status) {
             return Err(self.failure(Status::Transport, &format!("the server answered {} with {quoted}", asked.method)));
         }
         if error_for(&body, asked.id) {
@@ -353,6 +358,7 @@ impl Wire {
                 Ok(response) if response.status().is_success() && Media::of(response.headers()) == Media::Events => {
                     ended = self.events(response, Some(asked.id), &mut place).await;
                 }
+                Ok(response) if is_outage(response.status()) => ended = Err(answer::named(response.status())),
                 Ok(response) => {
                     let status = response.status();
                     let body = self.head(response).await;
@@ -388,7 +394,7 @@ impl Wire {
                     if was_open {
                         self.notice_lost_session(status, &body);
                     }
-                    if !(status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
+                    if !is_outage(status) {
                         log::at!(Debug, "wire", "{}: no stream of its own: {}", self.server, answer::named(status));
                         return;
                     }
@@ -434,7 +440,8 @@ impl Wire {
         let mut events = Events::new(self.mux.limit);
         let mut until: Option<Instant> = None;
         let ended = loop {
-            let mut feed = |bytes: &[u8]| events.feed(bytes, &mut |event| self.event(event, request));
+            let exchange = Some(request.unwrap_or(NO_REQUEST));
+            let mut feed = |bytes: &[u8]| events.feed(bytes, &mut |event| self.event(event, exchange));
             let read = body.read(&mut feed);
             let read = match until {
                 None => read.await,
@@ -471,6 +478,11 @@ impl Wire {
             Event::TooLong { head } => self.mux.over_limit(&head, request),
         }
     }
+}
+
+/// The server, or what stands before it, cannot answer now: that says nothing of what was asked.
+fn is_outage(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 429)
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {

@@ -318,7 +318,7 @@ impl Exchanges<'_> {
                 return;
             }
             if self.open.is_empty() && self.wire.lost.load(Ordering::Relaxed) {
-                self.wire.mux.close(Failure::new(Status::Transport, "the server does not know the session any more"));
+                self.wire.mux.close(Failure::new(Status::Closed, "the server does not know the session any more"));
                 return;
             }
             tokio::select! {

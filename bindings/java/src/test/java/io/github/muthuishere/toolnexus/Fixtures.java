@@ -73,14 +73,20 @@ final class Fixtures {
 
     /** Runs a program to its end, at most a minute, in the root of the project. */
     static Ran run(List<String> command) throws IOException, InterruptedException {
+        return run(command, Map.of());
+    }
+
+    /** With more variables in the program's environment. */
+    static Ran run(List<String> command, Map<String, String> variables) throws IOException, InterruptedException {
         Path output = Files.createTempFile("toolnexus-test", ".txt");
         Path errors = Files.createTempFile("toolnexus-test", ".txt");
         try {
-            Process process = new ProcessBuilder(command)
+            ProcessBuilder builder = new ProcessBuilder(command)
                     .directory(ROOT.toFile())
                     .redirectOutput(output.toFile())
-                    .redirectError(errors.toFile())
-                    .start();
+                    .redirectError(errors.toFile());
+            builder.environment().putAll(variables);
+            Process process = builder.start();
             if (!process.waitFor(60, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
                 throw new AssertionError("did not end: " + command + "\n" + read(output) + read(errors));

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -96,11 +97,23 @@ pub struct Failure {
     pub server: Option<String>,
     /// The server's own error object, byte for byte, if it sent one.
     pub data: Option<Box<RawValue>>,
+    pub again: Again,
+}
+
+/// Whether what failed may be done again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Again {
+    #[default]
+    No,
+    /// The server refused it unexecuted, for want of a session: in a new one it may be done.
+    InNewSession,
+    /// If it changes nothing at the server: once, after so long.
+    After(Duration),
 }
 
 impl Failure {
     pub fn new(status: Status, message: impl Into<String>) -> Self {
-        Failure { status, message: message.into(), phase: None, server: None, data: None }
+        Failure { status, message: message.into(), phase: None, server: None, data: None, again: Again::No }
     }
 
     #[must_use]
@@ -113,6 +126,14 @@ impl Failure {
     pub fn of(mut self, server: &str) -> Self {
         self.server = Some(server.to_owned());
         self
+    }
+}
+
+/// At most 200 characters of a text.
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(200) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 

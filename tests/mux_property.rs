@@ -243,6 +243,7 @@ impl Game {
             deadline: Deadline::within(deadline),
             kind,
             tool: None,
+            headers: Vec::new(),
         });
         let now = Instant::now();
         let id = self.calls.len() as u64 + 1;

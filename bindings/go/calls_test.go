@@ -114,6 +114,34 @@ func TestEndOfContext(t *testing.T) {
 	}
 }
 
+func TestSkills(t *testing.T) {
+	const skill = "skill://acme/pdf/SKILL.md"
+	source := load(t, config(t, "hostile", "skills"))
+	read, err := source.ReadSkill(t.Context(), "x", skill, "")
+	if err != nil || !strings.HasSuffix(read.Output, "\nBody\n") || !strings.Contains(string(read.JSON), `"uri":"`+skill+`"`) {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	held := string(read.Skill)
+	logo, err := source.ReadSkill(t.Context(), "x", held, "skill://acme/pdf/logo.png")
+	if err != nil || !strings.Contains(string(logo.Contents), "iVBORw==") {
+		t.Errorf("%+v, %v", logo, err)
+	}
+	if _, err := source.ReadSkill(t.Context(), "x", held, "skill://acme/pdf/hidden.md"); !errors.Is(err, toolnexus.ErrProtocol) {
+		t.Errorf("a file that is not listed gave %v", err)
+	}
+	if _, err := source.ReadSkill(t.Context(), "x", skill+"\x00", ""); !errors.Is(err, toolnexus.ErrArgument) {
+		t.Errorf("a NUL gave %v", err)
+	}
+}
+
+func TestForgedSkill(t *testing.T) {
+	source := load(t, config(t, "hostile", "skill-digest"))
+	_, err := source.ReadSkill(t.Context(), "x", "skill://acme/pdf/SKILL.md", "")
+	if !errors.Is(err, toolnexus.ErrProtocol) || !strings.Contains(err.Error(), "digest") {
+		t.Errorf("a forged skill gave %v", err)
+	}
+}
+
 func TestLoadIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

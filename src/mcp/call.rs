@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
+use crate::log;
 use crate::mcp::content;
 use crate::mcp::input::Ask;
 use crate::mcp::rpc;
@@ -69,7 +70,7 @@ impl Subject {
         let mut failure = failure.at(Phase::Call).of(&self.server);
         if matches!(
             failure.status,
-            Status::Timeout | Status::Cancelled | Status::Protocol | Status::Limit | Status::Transport
+            Status::Timeout | Status::Cancelled | Status::Protocol | Status::Limit | Status::Transport | Status::Auth
         ) {
             failure.message = format!("{} (tool {} of server {})", failure.message, self.tool.name, self.server);
         }
@@ -94,13 +95,21 @@ async fn execute(
     for part in ["\"name\":", name, ",\"arguments\":", arguments.as_str()] {
         members.push_str(part);
     }
-    drop(arguments);
-    let ask = Ask { method: "tools/call", members: &members, meta: "", tool: Some(&subject.tool.name) };
-    let reply = match source.server(server).request(ask, &limits).await {
+    let server = source.server(server);
+    let headers = server.headers_for(&subject.tool.name, arguments.as_str());
+    let ask =
+        Ask { tool: Some(&subject.tool.name), headers: &headers, cached: false, ..Ask::plain("tools/call", &members) };
+    let reply = match server.request(ask, &limits).await {
+        Ok(reply) if reply.is_error && rpc::code(reply.raw()) == Some(rpc::HEADER_MISMATCH) => {
+            Box::pin(again_with_new_headers(server, ask, arguments.as_str(), reply, &limits)).await
+        }
+        ended => ended,
+    };
+    let reply = match reply {
         Ok(reply) => reply,
         Err(failure) => return Ok(subject.failed(failure)),
     };
-    drop(members);
+    drop((members, arguments));
     Ok(match judge(&reply) {
         Ok(is_error) => {
             let ms = subject.ms();
@@ -108,6 +117,27 @@ async fn execute(
         }
         Err(failure) => subject.failed(failure),
     })
+}
+
+/// The server wants other headers than its last list said: it is listed anew, and asked once more (MCP 2026-07-28, custom headers).
+async fn again_with_new_headers(
+    server: &Arc<Server>,
+    ask: Ask<'_>,
+    arguments: &str,
+    refusal: Reply,
+    limits: &Limits,
+) -> Result<Reply, Failure> {
+    let (Some(session), Some(tool)) = (server.live(), ask.tool) else { return Ok(refusal) };
+    if !server.is_remote() {
+        return Ok(refusal);
+    }
+    session.changes.cache.forget(&["tools/list"]);
+    if let Err(failure) = limits.bound("the call", server.list_again(&session)).await? {
+        log::at!(Warn, "mcp", "server {:?}: its tools cannot be listed anew: {failure}", server.name);
+        return Ok(refusal);
+    }
+    let headers = server.headers_for(tool, arguments);
+    server.request(Ask { headers: &headers, ..ask }, limits).await
 }
 
 /// Whether the tool reported failure. Fails if the reply is no complete result.
@@ -163,7 +193,10 @@ impl Document for ToolReply {
         out.push_str(if result.is_error { ",\"isError\":true" } else { ",\"isError\":false" });
         out.push_str(",\"metadata\":{");
         out.push_str(&self.subject.metadata(self.ms));
-        let warnings = result.warnings.into_lines();
+        let mut warnings = result.warnings.into_lines();
+        if let Some(structured) = result.structured.filter(|_| !result.is_error) {
+            warnings.extend(self.subject.tool.output_warnings(structured));
+        }
         if !warnings.is_empty() {
             out.push_str(",\"warnings\":");
             out.push_str(&serde_json::Value::from(warnings).to_string());

@@ -12,13 +12,11 @@ use crate::json::{Kind, Raw};
 use crate::mcp::phase::Clock;
 use crate::mcp::rpc;
 use crate::outcome::{Failure, Phase, Status};
-use crate::wire::mux::{Era, Mux, Reply, RequestKind};
+use crate::wire::mux::{Era, MODERN, Mux, Reply, RequestKind};
 
 /// The revision that is offered with `initialize`, and the others that are understood.
 const OFFERED: &str = "2025-11-25";
 const LEGACY: [&str; 4] = [OFFERED, "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The revision of the era without a handshake.
-pub const MODERN: &str = "2026-07-28";
 
 const PROBE_AT_MOST: Duration = Duration::from_secs(5);
 
@@ -86,15 +84,17 @@ pub enum Refused {
 }
 
 /// Agrees on an era and a revision with the server behind `mux`, and sets the mux to it. `known_legacy`: it turned out to be
-/// legacy before, so `auto` begins with `initialize`.
+/// legacy before, so `auto` begins with `initialize`. `exchanges`: each request has an answer of its own, so silence says nothing
+/// about the era.
 pub async fn negotiate(
     mux: &Arc<Mux>,
+    exchanges: bool,
     lifecycle: Lifecycle,
     known_legacy: bool,
     hello: &Hello,
     timeout: Duration,
 ) -> Result<Peer, Refused> {
-    let shake = Handshake { hello, clock: Clock::start(Phase::Initialize, timeout, mux), lifecycle };
+    let shake = Handshake { hello, clock: Clock::start(Phase::Initialize, timeout, mux), exchanges, lifecycle };
     let peer = match lifecycle {
         Lifecycle::Initialize => shake.initialize(false).await.map_err(Refused::Failed),
         Lifecycle::Auto if known_legacy => shake.initialize(true).await.map_err(Refused::Failed),
@@ -119,18 +119,22 @@ enum Verdict {
 struct Handshake<'a> {
     hello: &'a Hello,
     clock: Clock,
+    exchanges: bool,
     lifecycle: Lifecycle,
 }
 
 impl Handshake<'_> {
     async fn probe(&self) -> Result<Peer, Refused> {
         let window = match self.lifecycle {
+            _ if self.exchanges => self.clock.budget,
             Lifecycle::Discover => self.clock.budget,
             _ => (self.clock.budget / 10).min(PROBE_AT_MOST),
         };
         let mut probe = self.clock.begin("server/discover", "", RequestKind::Probe);
         match tokio::time::timeout(window, &mut probe).await {
-            Ok(Err(failure)) if failure.status == Status::Transport && self.lifecycle == Lifecycle::Auto => {
+            Ok(Err(failure))
+                if failure.status == Status::Transport && self.lifecycle == Lifecycle::Auto && !self.exchanges =>
+            {
                 Err(Refused::EndedOnProbe)
             }
             Ok(answer) => match self.judge(answer) {
@@ -139,13 +143,14 @@ impl Handshake<'_> {
                 Verdict::Failed(failure) => Err(Refused::Failed(failure)),
                 Verdict::Legacy => self.initialize(true).await.map_err(Refused::Failed),
             },
-            Err(_) if self.lifecycle == Lifecycle::Discover => {
+            Err(_) if self.exchanges || self.lifecycle == Lifecycle::Discover => {
                 // The clock of the mux ends the probe; its words are better than ours.
                 match self.judge(probe.await) {
                     Verdict::Modern(peer) => Ok(peer),
                     Verdict::ModernError => self.ask_again().await.map_err(Refused::Failed),
                     Verdict::Failed(failure) => Err(Refused::Failed(failure)),
-                    Verdict::Legacy => Err(Refused::Failed(self.not_modern())),
+                    Verdict::Legacy if self.lifecycle == Lifecycle::Discover => Err(Refused::Failed(self.not_modern())),
+                    Verdict::Legacy => self.initialize(true).await.map_err(Refused::Failed),
                 }
             }
             Err(_) => self.race(probe).await,

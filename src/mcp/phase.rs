@@ -47,6 +47,7 @@ impl Clock {
             deadline: Deadline::within(DEADLINE),
             kind,
             tool: None,
+            headers: Vec::new(),
         })
     }
 

@@ -7,6 +7,7 @@ use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
 use crate::log;
 use crate::mcp::content;
+use crate::mcp::input::Ask;
 use crate::mcp::list::{Item, ItemList, Items};
 use crate::mcp::rpc;
 use crate::mcp::server::{Server, pages, source_closed};
@@ -189,7 +190,7 @@ async fn items(server: &Arc<Server>, limits: &Limits, of: Items) -> Result<Vec<S
     };
     let mut listed = ItemList::default();
     let mut warnings = Vec::new();
-    let ask = |members: String| async move { server.read(method, &members, limits).await };
+    let ask = |members: String| async move { server.read(Ask::plain(method, &members), limits).await };
     pages(method, "resources", &mut warnings, ask, |page| listed.add_page(page.raw(), of)).await?;
     warnings.extend(listed.warnings.into_lines());
     warnings.extend(listed.skipped.items.into_iter().map(|skipped| format!("{}: {}", skipped.item, skipped.reason)));
@@ -233,16 +234,26 @@ async fn read_resource(source: &Arc<Source>, arguments: &Arguments, limits: &Lim
     }
     let mut members = String::from("\"uri\":");
     json::quote(&uri, &mut members);
-    let reply = limits.bound("the read", server.read("resources/read", &members, limits)).await??;
+    let reply = limits.bound("the read", server.read(Ask::plain("resources/read", &members), limits)).await??;
     let result = rpc::complete("resources/read", &reply).map_err(|failure| failure.of(&server.name))?;
     debug_assert_eq!(result.kind(), Kind::Object);
-    Ok(Outcome::new(Status::Ok, false, ReadReply { reply, server: server.name.clone() }))
+    let metadata = format!("\"server\":{}", quoted(&server.name));
+    Ok(ReadReply { reply, metadata, more: String::new() }.outcome())
 }
 
 /// What a server answered to `resources/read`.
-struct ReadReply {
-    reply: Reply,
-    server: Arc<str>,
+pub struct ReadReply {
+    pub reply: Reply,
+    /// The members of `metadata`.
+    pub metadata: String,
+    /// More members of the document, each after a comma.
+    pub more: String,
+}
+
+impl ReadReply {
+    pub fn outcome(self) -> Outcome {
+        Outcome::new(Status::Ok, false, self)
+    }
 }
 
 impl Document for ReadReply {
@@ -253,15 +264,15 @@ impl Document for ReadReply {
     fn json(&self) -> String {
         let Ok(read) = content::read_result(self.reply.raw()) else { return String::new() };
         let contents = read.contents.filter(|raw| raw.kind() == Kind::Array).map_or("[]", Raw::text);
-        let mut out = String::with_capacity(read.output.len() + contents.len() + 128);
+        let mut out = String::with_capacity(read.output.len() + contents.len() + self.more.len() + 128);
         out.push_str("{\"output\":");
         json::quote(&read.output, &mut out);
-        out.push_str(&format!(",\"isError\":false,\"metadata\":{{\"server\":{}", quoted(&self.server)));
+        out.push_str(&format!(",\"isError\":false,\"metadata\":{{{}", self.metadata));
         let warnings = read.warnings.into_lines();
         if !warnings.is_empty() {
             out.push_str(&format!(",\"warnings\":{}", serde_json::Value::from(warnings)));
         }
-        out.push_str(&format!("}},\"parts\":{},\"contents\":{contents}}}", read.parts));
+        out.push_str(&format!("}},\"parts\":{},\"contents\":{contents}{}}}", read.parts, self.more));
         out
     }
 }

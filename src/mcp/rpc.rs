@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::json::{Kind, Raw};
+pub use crate::outcome::shortened;
 use crate::outcome::{Failure, Status};
 use crate::wire::mux::Reply;
 
 pub const METHOD_NOT_FOUND: i64 = -32601;
+pub const INVALID_PARAMS: i64 = -32602;
 pub const HEADER_MISMATCH: i64 = -32020;
 pub const MISSING_CAPABILITY: i64 = -32021;
 pub const UNSUPPORTED_VERSION: i64 = -32022;
@@ -70,12 +72,4 @@ pub fn incomplete(method: &str, result_type: Raw<'_>) -> Failure {
         None => format!("the server answered {method} with a resultType that is {}", result_type.kind().name()),
     };
     Failure::new(Status::Protocol, what)
-}
-
-/// At most 200 characters of a text.
-pub fn shortened(text: &str) -> String {
-    match text.char_indices().nth(200) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
 }

@@ -197,15 +197,11 @@ impl Source {
         let mut status = Vec::new();
         for server in &self.core.servers {
             let name = quoted(&server.name);
-            let word = if server.is_disabled() {
-                "disabled"
-            } else if server.is_connected() {
+            let word = server.word();
+            if word == "connected" {
                 let infos: Vec<String> = server.listed().infos.iter().map(|info| info.inventory_json()).collect();
                 tools.push(format!("{name}:[{}]", infos.join(",")));
-                "connected"
-            } else {
-                "failed"
-            };
+            }
             status.push(format!("{name}:\"{word}\""));
         }
         let document = self.status();

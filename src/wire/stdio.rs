@@ -155,7 +155,7 @@ async fn serve(mux: &Arc<Mux>, process: &Process, stdin: AsyncFd<PipeEnd>, stdou
                 Failure::new(Status::Transport, ended_text(&exit))
             }
             failure = write(mux, stdin) => failure,
-            () = keep_time(mux) => return,
+            () = mux.keep_time() => return,
         }
     };
     mux.close(failure);
@@ -163,19 +163,6 @@ async fn serve(mux: &Arc<Mux>, process: &Process, stdin: AsyncFd<PipeEnd>, stdou
 
 fn ended_text(exit: &Exit) -> String {
     format!("the server's process ended: {exit}")
-}
-
-/// Ends overdue calls until the mux is closed.
-async fn keep_time(mux: &Mux) {
-    while !mux.is_closed() {
-        match mux.expire() {
-            None => mux.clock_moved().await,
-            Some(next) => tokio::select! {
-                () = tokio::time::sleep_until(next) => {}
-                () = mux.clock_moved() => {}
-            },
-        }
-    }
 }
 
 /// Writes what the mux has, several messages at a time, until the server takes no more.
@@ -321,7 +308,7 @@ impl Lines {
             }
             let length = end - start;
             if length > mux.limit {
-                mux.over_limit(&self.buffer[start..end]);
+                mux.over_limit(&self.buffer[start..end], None);
             } else if start == 0 && length >= CHUNK {
                 // A large message moves on without a copy.
                 let rest = self.buffer.split_off(end + 1);
@@ -344,7 +331,7 @@ impl Lines {
             self.buffer.clear();
             self.searched = 0;
         } else if self.buffer.len() > mux.limit {
-            mux.over_limit(&self.buffer);
+            mux.over_limit(&self.buffer, None);
             self.buffer = Vec::new();
             self.searched = 0;
             self.skipping = true;

@@ -10,6 +10,8 @@ function required(name) {
 
 export const tiny = required('TOOLNEXUS_TINY')
 export const hostile = required('TOOLNEXUS_HOSTILE')
+/** The tiny server over HTTP. */
+export const remote = required('TOOLNEXUS_REMOTE')
 
 /** A config with the tiny server as `progress`. */
 export const progress = { mcpServers: { progress: { command: [tiny] } } }

@@ -1,6 +1,7 @@
 //! The phases of a start: the process, the handshake, the list.
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,19 +12,22 @@ use tokio::time::Instant;
 
 use super::{Listed, Problem, Server, Session, TASKS};
 use crate::config::{ServerConfig, Transport};
-use crate::json;
+use crate::json::{self, Raw};
 use crate::log;
 use crate::mcp::call;
 use crate::mcp::handshake::{self, Peer, Refused};
 use crate::mcp::inbound::Ear;
-use crate::mcp::list::ToolList;
+use crate::mcp::list::{Skipped, ToolList};
 use crate::mcp::live::Changes;
 use crate::mcp::phase::Clock;
 use crate::mcp::rpc;
-use crate::outcome::{Failure, Phase, Status};
+use crate::outcome::{Again, Failure, Phase, Status};
 use crate::process::Spec;
 use crate::tool::Tool;
+use crate::wire::http::{Remote, Target};
+use crate::wire::link::Link;
 use crate::wire::mux::{Era, Mux, Reply, RequestKind};
+use crate::wire::param_headers::ParamHeaders;
 use crate::wire::service::Seat;
 use crate::wire::stdio::Local;
 
@@ -34,18 +38,35 @@ const BYTES: usize = 256 * 1024 * 1024;
 /// How long the rest of a dead server's standard error may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// A server that can be talked to.
+struct Started {
+    mux: Arc<Mux>,
+    link: Link,
+    changes: Arc<Changes>,
+    service: RunningService<RoleClient, ()>,
+}
+
 impl Server {
     pub(super) async fn connect(&self) -> Result<(Session, Listed), Problem> {
         let began = Instant::now();
-        let Some(config) = &self.config else {
-            return Err(Problem { failure: self.not_up(), stderr: String::new() });
-        };
+        let Some(config) = &self.config else { return Err(Problem::new(self.not_up())) };
         let mut known_legacy = self.legacy.load(Ordering::Relaxed);
+        let mut old = match config.transport {
+            Transport::Http { sse, .. } => sse || self.old.load(Ordering::Relaxed),
+            Transport::Stdio { .. } => false,
+        };
+        // What the server said to the transport that was tried first, if it did not speak the other one either.
+        let mut refusal: Option<Problem> = None;
         loop {
-            let (local, changes, service) = self.start(config).await?;
+            let Started { mux, link, changes, service } = match self.start(config, old).await {
+                Ok(started) => started,
+                Err(problem) => return Err(refusal.unwrap_or(problem)),
+            };
             let hello = &self.shared.hello;
+            let exchanges = link.remote().is_some();
             let negotiated =
-                handshake::negotiate(&local.mux, config.lifecycle, known_legacy, hello, config.timeout).await;
+                handshake::negotiate(&mux, exchanges, config.lifecycle, known_legacy || old, hello, config.timeout)
+                    .await;
             let peer = match negotiated {
                 Ok(peer) => {
                     self.legacy.store(peer.era == Era::Legacy, Ordering::Relaxed);
@@ -58,39 +79,41 @@ impl Server {
                         "server {:?} ended on server/discover; started again for initialize",
                         self.name
                     );
-                    local.gone().await;
+                    link.gone().await;
                     known_legacy = true;
                     continue;
                 }
-                Err(Refused::Failed(failure)) => return Err(self.explain(failure, &local).await),
+                Err(Refused::Failed(failure)) => {
+                    let problem = self.explain(failure, &mux, &link).await;
+                    if refusal.is_none() && link.remote().is_some_and(Remote::may_speak_the_other) {
+                        refusal = Some(problem);
+                        old = !old;
+                        continue;
+                    }
+                    return Err(refusal.unwrap_or(problem));
+                }
             };
+            self.old.store(old, Ordering::Relaxed);
+            if let Some(remote) = link.remote() {
+                // Before anything else runs on this thread: the next message has it already.
+                remote.set_version(&peer.version);
+            }
             service.peer().set_peer_info(peer_info(&peer));
             if peer.extends(TASKS) {
-                local.mux.set_modern_meta(self.shared.hello.modern_meta_with(&format!("\"{TASKS}\":{{}}")));
+                mux.set_modern_meta(self.shared.hello.modern_meta_with(&format!("\"{TASKS}\":{{}}")));
             }
-            let listed = match self.list(&local.mux, &peer, config).await {
+            let listed = match self.list(&mux, &peer, config).await {
                 Ok(listed) => listed,
-                Err(failure) => return Err(self.explain(failure, &local).await),
+                Err(failure) => return Err(self.explain(failure, &mux, &link).await),
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let mux = local.mux.clone();
-            let session = Session { mux, peer, changes, local, up_since: Instant::now(), ms, _service: service };
+            let session = Session { mux, peer, changes, link, up_since: Instant::now(), ms, _service: service };
             return Ok((session, listed));
         }
     }
 
-    async fn start(
-        &self,
-        config: &ServerConfig,
-    ) -> Result<(Local, Arc<Changes>, RunningService<RoleClient, ()>), Problem> {
-        let failed =
-            |failure: Failure| Problem { failure: failure.at(Phase::Start).of(&self.name), stderr: String::new() };
-        let Transport::Stdio { argv, env, cwd, .. } = &config.transport else {
-            return Err(failed(Failure::new(
-                Status::Transport,
-                "remote servers are not supported in this version; use a local server with a command",
-            )));
-        };
+    async fn start(&self, config: &ServerConfig, old: bool) -> Result<Started, Problem> {
+        let failed = |failure: Failure| Problem::new(self.masked(failure).at(Phase::Start).of(&self.name));
         let shared = &self.shared;
         let changes = Arc::new(Changes::default());
         let (mux, messages) = Mux::new(
@@ -100,10 +123,24 @@ impl Server {
             shared.hello.modern_meta(),
             |mux| Box::new(Ear::new(&self.name, mux, &shared.host, &changes, &shared.tracker, &shared.secrets)),
         );
-        let spec = Spec { argv: argv.clone(), env: env.clone(), cwd: cwd.clone() };
-        let starting = Local::start(spec, mux.clone(), &self.name, shared.secrets.clone(), &shared.tracker);
-        let local = match tokio::time::timeout(config.timeout, starting).await {
-            Ok(started) => started.map_err(|failure| failed(self.masked(failure)))?,
+        let secrets = shared.secrets.clone();
+        let starting = async {
+            match &config.transport {
+                Transport::Stdio { argv, env, cwd, .. } => {
+                    let spec = Spec { argv: argv.clone(), env: env.clone(), cwd: cwd.clone() };
+                    let local = Local::start(spec, mux.clone(), &self.name, secrets, &shared.tracker);
+                    local.await.map(Link::Local)
+                }
+                Transport::Http { url, headers, .. } => {
+                    let shown = self.shared.secrets.mask(&config.shown()).into_owned();
+                    let target = Target { url, headers, shown, old };
+                    let remote = Remote::start(target, mux.clone(), &self.name, secrets, &shared.tracker);
+                    remote.await.map(Link::Remote)
+                }
+            }
+        };
+        let link = match tokio::time::timeout(config.timeout, starting).await {
+            Ok(started) => started.map_err(failed)?,
             Err(_) => {
                 let ms = config.timeout.as_millis();
                 return Err(failed(Failure::new(
@@ -113,8 +150,8 @@ impl Server {
             }
         };
         // The SDK answers pings, and refuses what nobody knows.
-        let service = rmcp::service::serve_directly((), Seat::new(mux, messages), None);
-        Ok((local, changes, service))
+        let service = rmcp::service::serve_directly((), Seat::new(mux.clone(), messages), None);
+        Ok(Started { mux, link, changes, service })
     }
 
     /// Lists the tools. What the server does not announce is not asked for, with one exception: a server that announces
@@ -149,10 +186,38 @@ impl Server {
             }
             Err(failure) => return Err(failure.at(Phase::List)),
         }
-        Ok(self.expose(list, warnings, config))
+        let modern_remote = peer.era == Era::Modern && matches!(config.transport, Transport::Http { .. });
+        let headers = if modern_remote { self.param_headers(&mut list) } else { HashMap::new() };
+        Ok(self.expose(list, headers, warnings, config))
     }
 
-    fn expose(&self, list: ToolList, mut warnings: Vec<String>, config: &ServerConfig) -> Listed {
+    /// The arguments that calls have to send as headers. A tool that asks for it in a way that makes no sense is taken out of the
+    /// list: no call of it could be right (MCP 2026-07-28, custom headers).
+    fn param_headers(&self, list: &mut ToolList) -> HashMap<Arc<str>, ParamHeaders> {
+        let mut headers = HashMap::new();
+        let ToolList { tools, skipped, .. } = list;
+        tools.retain(|tool| match ParamHeaders::from_schema(Raw::checked(tool.input_schema())) {
+            Ok(params) if params.is_empty() => true,
+            Ok(params) => {
+                headers.insert(tool.name.clone(), params);
+                true
+            }
+            Err(reason) => {
+                log::at!(Warn, "mcp", "server {:?}: the tool {:?} is left out: {reason}", self.name, tool.name);
+                skipped.add(|| Skipped { item: rpc::shortened(&tool.name), reason });
+                false
+            }
+        });
+        headers
+    }
+
+    fn expose(
+        &self,
+        list: ToolList,
+        headers: HashMap<Arc<str>, ParamHeaders>,
+        mut warnings: Vec<String>,
+        config: &ServerConfig,
+    ) -> Listed {
         let originals: Vec<&str> = list.tools.iter().map(|tool| &*tool.name).collect();
         let exposed = self.shared.names.expose(self.index, &originals);
         let unknown = config.filter.unknown(&originals);
@@ -169,7 +234,7 @@ impl Server {
             .map(|(info, name)| Arc::new(Tool::new(name, call::McpTool::new(&self.source, self, info.clone()))))
             .collect();
         let warnings = warnings.into_iter().map(|warning| format!("server {:?}: {warning}", self.name)).collect();
-        Listed { tools, infos: list.tools, skipped: list.skipped.items, warnings }
+        Listed { tools, infos: list.tools, headers, skipped: list.skipped.items, warnings }
     }
 
     /// Lists the tools of a session anew.
@@ -181,14 +246,24 @@ impl Server {
         Ok(())
     }
 
-    /// Adds to a failure of the start what the process said and how it ended.
-    async fn explain(&self, failure: Failure, local: &Local) -> Problem {
-        if local.mux.is_closed() {
-            // The last lines of a process that ended may still be in its pipe.
-            let _ = tokio::time::timeout(LAST_WORDS, local.gone()).await;
-        }
-        let stderr = local.stderr();
+    /// Adds to a failure of the start what the process said and how it ended, or where the server is and what it asks for.
+    async fn explain(&self, failure: Failure, mux: &Mux, link: &Link) -> Problem {
         let mut failure = self.masked(failure).of(&self.name);
+        if let Some(remote) = link.remote() {
+            if !remote.is_reached() {
+                failure = failure.at(Phase::Start);
+            }
+            if !failure.message.contains(remote.url()) {
+                failure.message.push_str(&format!(" ({})", remote.url()));
+            }
+            let challenge = remote.challenge().filter(|_| failure.status == Status::Auth);
+            return Problem { challenge, ..Problem::new(failure) };
+        }
+        if mux.is_closed() {
+            // The last lines of a process that ended may still be in its pipe.
+            let _ = tokio::time::timeout(LAST_WORDS, link.gone()).await;
+        }
+        let stderr = link.stderr();
         if let Some(Transport::Stdio { withheld, .. }) = self.config.as_ref().map(|config| &config.transport) {
             let named: Vec<&str> =
                 withheld.iter().map(String::as_str).filter(|name| has_word(&stderr, name)).take(5).collect();
@@ -199,7 +274,7 @@ impl Server {
                 ));
             }
         }
-        Problem { failure, stderr }
+        Problem { stderr, ..Problem::new(failure) }
     }
 
     fn masked(&self, failure: Failure) -> Failure {
@@ -208,8 +283,16 @@ impl Server {
     }
 }
 
+/// One page of the list; at an outage, or where the connection broke, asked for once more.
 async fn clock_request(clock: &Clock, members: String) -> Result<Reply, Failure> {
-    clock.request("tools/list", &members, RequestKind::Normal).await
+    let ask = || clock.request("tools/list", &members, RequestKind::Normal);
+    match ask().await {
+        Err(Failure { again: Again::After(pause), .. }) if pause < clock.left() => {
+            tokio::time::sleep(pause).await;
+            ask().await
+        }
+        ended => ended,
+    }
 }
 
 /// Walks a paged list (MCP, pagination): `ask` sends one request, `take` takes one page and returns the next cursor.

@@ -6,6 +6,7 @@ mod status;
 
 pub use connect::pages;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{self, Options, Secrets, ServerConfig};
 use crate::context::{Limits, Progress};
-use crate::json::Kind;
+use crate::json::{Kind, Raw};
 use crate::log;
 use crate::mcp::handshake::{Hello, Peer};
 use crate::mcp::host::Host;
@@ -26,11 +27,14 @@ use crate::mcp::input::{self, Ask};
 use crate::mcp::list::Skipped;
 use crate::mcp::live::{self, Changes, Wanted};
 use crate::mcp::names::Names;
+use crate::mcp::rpc;
 use crate::mcp::tool::ToolInfo;
-use crate::outcome::{Failure, Phase, Status, quoted};
+use crate::outcome::{Again, Failure, Phase, Status, quoted};
 use crate::tool::Tool;
-use crate::wire::mux::{self, Mux, Reply, Request, RequestKind};
-use crate::wire::stdio::Local;
+use crate::wire::auth::Challenge;
+use crate::wire::link::Link;
+use crate::wire::mux::{self, Headers, Mux, Reply, Request, RequestKind};
+use crate::wire::param_headers::ParamHeaders;
 
 /// A server that has been up for so long has recovered from what it failed with before.
 const STEADY: Duration = Duration::from_secs(60);
@@ -74,6 +78,14 @@ pub fn source_closed() -> Failure {
 pub struct Problem {
     pub failure: Failure,
     pub stderr: String,
+    /// What it asks for before it serves us.
+    pub challenge: Option<Challenge>,
+}
+
+impl Problem {
+    fn new(failure: Failure) -> Self {
+        Problem { failure, stderr: String::new(), challenge: None }
+    }
 }
 
 /// One session with a running server.
@@ -82,7 +94,7 @@ pub struct Session {
     pub mux: Arc<Mux>,
     pub peer: Peer,
     pub changes: Arc<Changes>,
-    local: Local,
+    link: Link,
     up_since: Instant,
     /// How long it took to get here.
     ms: u64,
@@ -97,6 +109,8 @@ pub struct Listed {
     pub tools: Vec<Arc<Tool>>,
     /// All of them, for the inventory.
     pub infos: Vec<Arc<ToolInfo>>,
+    /// By the server's own name: the arguments that are sent as headers too.
+    pub headers: HashMap<Arc<str>, ParamHeaders>,
     pub skipped: Vec<Skipped>,
     pub warnings: Vec<String>,
 }
@@ -133,6 +147,8 @@ pub struct Server {
     state: Mutex<State>,
     /// The last handshake found it legacy.
     legacy: AtomicBool,
+    /// And to speak the HTTP+SSE transport.
+    old: AtomicBool,
     /// Held while the server is started again: one start at a time, however many calls wait for it.
     starting: tokio::sync::Mutex<()>,
 }
@@ -149,7 +165,7 @@ impl Server {
             config::State::Disabled(config) => (config, Standing::Disabled),
             config::State::Failed { path, reason } => {
                 let failure = Failure::new(Status::Config, format!("{path}: {reason}")).at(Phase::Config);
-                (None, Standing::Down(Problem { failure: failure.of(&entry.name), stderr: String::new() }))
+                (None, Standing::Down(Problem::new(failure.of(&entry.name))))
             }
         };
         let state =
@@ -163,6 +179,7 @@ impl Server {
             source,
             state: Mutex::new(state),
             legacy: AtomicBool::new(false),
+            old: AtomicBool::new(false),
             starting: tokio::sync::Mutex::new(()),
         }
     }
@@ -177,6 +194,10 @@ impl Server {
 
     pub fn listed(&self) -> Arc<Listed> {
         self.state.lock().listed.clone()
+    }
+
+    pub fn is_remote(&self) -> bool {
+        self.config.as_ref().is_some_and(|config| matches!(config.transport, config::Transport::Http { .. }))
     }
 
     /// The silence that a call may have.
@@ -199,7 +220,7 @@ impl Server {
         let connected = tokio::select! {
             connected = self.connect() => connected,
             () = self.shared.closing.cancelled() => {
-                Err(Problem { failure: source_closed().of(&self.name), stderr: String::new() })
+                Err(Problem::new(source_closed().of(&self.name)))
             }
         };
         let mut state = self.state.lock();
@@ -255,7 +276,7 @@ impl Server {
 
     /// The session, if it is up now.
     pub fn live(&self) -> Option<Arc<Session>> {
-        self.kept().filter(|session| !session.mux.is_closed())
+        self.kept().filter(|session| !session.mux.is_closed() && !session.link.is_lost())
     }
 
     /// The last session that came up, dead or alive.
@@ -274,8 +295,12 @@ impl Server {
         let Some(at) = self.may_restart() else { return Err(self.not_up()) };
         // What is left of the old session goes first.
         if let Some(old) = self.kept() {
-            self.note_crash(&old);
-            old.local.gone().await;
+            if old.link.is_lost() && !old.mux.is_closed() {
+                self.leave(old);
+            } else {
+                self.note_crash(&old);
+                old.link.gone().await;
+            }
         }
         tokio::select! {
             () = tokio::time::sleep_until(at) => {}
@@ -286,6 +311,17 @@ impl Server {
         self.live().ok_or_else(|| self.not_up())
     }
 
+    /// Lets a session end by itself that the server does not know any more: calls may still be under way in it.
+    fn leave(&self, old: Arc<Session>) {
+        let closing = self.shared.closing.clone();
+        self.shared.tracker.spawn(async move {
+            tokio::select! {
+                () = old.link.gone() => {}
+                () = closing.cancelled() => old.link.kill(source_closed()),
+            }
+        });
+    }
+
     /// When a server that is not up may be started again, or None if it may not.
     fn may_restart(&self) -> Option<Instant> {
         if self.shared.is_closed() {
@@ -294,6 +330,8 @@ impl Server {
         let restart = self.config.as_ref()?.restart;
         let state = self.state.lock();
         let (failures, since) = match &state.standing {
+            // No fault of the server's.
+            Standing::Up(session) if session.link.is_lost() => (0, Instant::now()),
             Standing::Up(session) => {
                 let crashed = session.mux.closed_at()?;
                 (state.failures_after(session, crashed), crashed)
@@ -334,14 +372,14 @@ impl Server {
     /// Ends the session, if there is one, and waits until nothing of it runs.
     pub async fn end(&self, failure: Failure) {
         if let Some(session) = self.kept() {
-            session.local.end(failure).await;
+            session.link.end(failure).await;
         }
     }
 
     /// Ends the session's processes at once.
     pub fn kill(&self) {
         if let Some(session) = self.kept() {
-            session.local.kill(source_closed());
+            session.link.kill(source_closed());
         }
     }
 
@@ -350,8 +388,8 @@ impl Server {
         match &self.state.lock().standing {
             Standing::Down(problem) => Some(problem.clone()),
             Standing::Up(session) => session.mux.closed().map(|failure| Problem {
-                failure: failure.at(Phase::Call).of(&self.name),
-                stderr: session.local.stderr(),
+                stderr: session.link.stderr(),
+                ..Problem::new(failure.at(Phase::Call).of(&self.name))
             }),
             Standing::Disabled | Standing::Loading => None,
         }
@@ -384,27 +422,69 @@ impl Server {
 
     // -- requests ---------------------------------------------------------------------------------------------------
 
-    /// One request of the host's to this server, bounded by `limits` and the server's own time-out.
+    /// One request of the host's to this server, bounded by `limits` and the server's own time-out. Where the server refused it for
+    /// want of a session, it is made once more in a new one.
     pub async fn request(self: &Arc<Self>, ask: Ask<'_>, limits: &Limits) -> Result<Reply, Failure> {
-        let session = match self.live() {
-            Some(session) => session,
-            None => Box::pin(limits.bound("the start of the server", self.session())).await??,
-        };
-        // Pinned here: what is handed on by value has its room at every level.
-        let driven = std::pin::pin!(input::drive(self, &session, &ask, limits));
-        let reply = limits.cancellable("the call", driven).await;
-        reply.and_then(|reply| reply).map_err(|failure| failure.of(&self.name).at(Phase::Call))
+        let mut anew = false;
+        loop {
+            let session = match self.live() {
+                Some(session) => session,
+                None => Box::pin(limits.bound("the start of the server", self.session())).await??,
+            };
+            let reply = {
+                // Pinned here: what is handed on by value has its room at every level.
+                let driven = std::pin::pin!(input::drive(self, &session, &ask, limits));
+                limits.cancellable("the call", driven).await
+            };
+            let reply = reply.and_then(|reply| reply);
+            if !anew && self.needs_new_session(&session, &reply) {
+                anew = true;
+                continue;
+            }
+            return reply.map_err(|failure| failure.of(&self.name).at(Phase::Call));
+        }
     }
 
-    /// A request that changes nothing at the server: repeated once where the server died before it answered.
-    pub async fn read(self: &Arc<Self>, method: &str, members: &str, limits: &Limits) -> Result<Reply, Failure> {
-        let ask = Ask { method, members, meta: "", tool: None };
+    /// True if the server did nothing but say that it does not know the session, or not its revision, any more.
+    fn needs_new_session(&self, session: &Session, reply: &Result<Reply, Failure>) -> bool {
+        match reply {
+            Err(failure) => failure.again == Again::InNewSession,
+            Ok(reply) if reply.is_error => {
+                let remote = session.link.remote().filter(|_| rpc::code(reply.raw()) == Some(rpc::UNSUPPORTED_VERSION));
+                if let Some(remote) = remote {
+                    self.legacy.store(false, Ordering::Relaxed);
+                    remote.set_lost();
+                }
+                remote.is_some()
+            }
+            Ok(_) => false,
+        }
+    }
+
+    /// A request that changes nothing at the server: repeated once where the server died, or the connection broke, before it
+    /// answered, and after an outage.
+    pub async fn read(self: &Arc<Self>, ask: Ask<'_>, limits: &Limits) -> Result<Reply, Failure> {
         match self.request(ask, limits).await {
-            Err(failure) if failure.status == Status::Transport && self.may_restart().is_some() => {
+            Err(Failure { again: Again::After(pause), .. }) => {
+                limits.bound("the call", tokio::time::sleep(pause)).await?;
+                self.request(ask, limits).await
+            }
+            Err(failure)
+                if failure.status == Status::Transport && self.live().is_none() && self.may_restart().is_some() =>
+            {
                 self.request(ask, limits).await
             }
             ended => ended,
         }
+    }
+
+    /// The headers that a call of `tool` with these arguments has over HTTP.
+    pub fn headers_for(&self, tool: &str, arguments: &str) -> Headers {
+        if !self.is_remote() {
+            return Headers::new();
+        }
+        let listed = self.listed();
+        listed.headers.get(tool).map_or_else(Headers::new, |params| params.headers(Raw::checked(arguments)))
     }
 }
 
@@ -417,6 +497,11 @@ impl State {
 }
 
 impl Session {
+    /// True if the server does not know it any more.
+    pub fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
     /// One request, as it is; `members` instead of the ask's own.
     pub fn request(&self, server: &Server, ask: &Ask<'_>, members: &str, limits: &Limits) -> mux::Call {
         let request = Request {
@@ -429,6 +514,7 @@ impl Session {
             deadline: limits.deadline,
             kind: RequestKind::Normal,
             tool: ask.tool.cloned(),
+            headers: ask.headers.to_vec(),
         };
         self.mux.request(request)
     }

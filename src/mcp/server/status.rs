@@ -15,8 +15,11 @@ impl Server {
         if self.is_disabled() {
             return "{\"status\":\"disabled\"}".to_owned();
         }
-        let problem = self.problem().unwrap_or_else(|| Problem { failure: self.not_up(), stderr: String::new() });
-        let mut out = String::from("{\"status\":\"failed\"");
+        let problem = self.problem().unwrap_or_else(|| Problem::new(self.not_up()));
+        let mut out = format!("{{\"status\":\"{}\"", self.word());
+        if let Some(scheme) = problem.challenge.as_ref().and_then(|challenge| challenge.scheme.as_deref()) {
+            out.push_str(&format!(",\"scheme\":{}", quoted(scheme)));
+        }
         if let Some(phase) = problem.failure.phase {
             out.push_str(&format!(",\"phase\":\"{}\"", phase.name()));
         }
@@ -26,6 +29,19 @@ impl Server {
         }
         out.push('}');
         out
+    }
+
+    /// The server's status in a word.
+    pub fn word(&self) -> &'static str {
+        if self.is_disabled() {
+            "disabled"
+        } else if self.is_connected() {
+            "connected"
+        } else if self.problem().is_some_and(|problem| problem.challenge.is_some()) {
+            "needs_auth"
+        } else {
+            "failed"
+        }
     }
 
     fn connected_status(&self, session: &Session) -> String {

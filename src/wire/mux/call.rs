@@ -47,6 +47,19 @@ impl Mux {
         next
     }
 
+    /// Ends overdue calls until the mux is closed.
+    pub async fn keep_time(&self) {
+        while !self.is_closed() {
+            match self.expire() {
+                None => self.clock_moved().await,
+                Some(next) => tokio::select! {
+                    () = tokio::time::sleep_until(next) => {}
+                    () = self.clock_moved() => {}
+                },
+            }
+        }
+    }
+
     /// Waits until an earlier time-out than the last one told was set, or the mux is closed.
     pub async fn clock_moved(&self) {
         self.clock.notified().await;

@@ -15,7 +15,12 @@ use crate::wire::broken;
 
 impl Mux {
     /// One message from the server: a line, or the data of one event.
-    pub fn deliver(&self, mut bytes: Vec<u8>) {
+    pub fn deliver(&self, bytes: Vec<u8>) {
+        self.deliver_to(bytes, None);
+    }
+
+    /// The same, from the exchange of one request: an error without an id, or a broken reply, is an answer to that one.
+    pub fn deliver_to(&self, mut bytes: Vec<u8>, exchange: Option<u64>) {
         trim(&mut bytes);
         match bytes.first() {
             None => return,
@@ -26,13 +31,13 @@ impl Mux {
         let text =
             String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         match json::envelope(text.as_bytes()) {
-            Ok(Envelope::Message(message)) => self.message(text, message),
+            Ok(Envelope::Message(message)) => self.message(text, message, exchange),
             Ok(Envelope::Batch(list)) => {
                 // JSON-RPC batches: revision 2025-03-26 has them.
                 let mut empty = true;
                 for item in Raw::checked(text.get(list).unwrap_or("[]")).elements() {
                     empty = false;
-                    self.deliver_item(item);
+                    self.deliver_item(item, exchange);
                 }
                 if empty {
                     self.noise(text.as_bytes());
@@ -41,7 +46,7 @@ impl Mux {
             Ok(Envelope::Other) => self.noise(text.as_bytes()),
             Err(error) if broken::is_reply(text.as_bytes()) => {
                 let why = format!("sent a reply that is not valid JSON: {} at byte {}", error.what, error.at);
-                self.broken(text.as_bytes(), Status::Protocol, &why);
+                self.broken(text.as_bytes(), Status::Protocol, &why, exchange);
             }
             Err(_) => self.noise(text.as_bytes()),
         }
@@ -56,27 +61,27 @@ impl Mux {
     }
 
     /// One message of a batch. A batch in a batch is noise.
-    fn deliver_item(&self, item: Raw<'_>) {
+    fn deliver_item(&self, item: Raw<'_>, exchange: Option<u64>) {
         let text = item.text();
         match json::envelope(text.as_bytes()) {
-            Ok(Envelope::Message(message)) => self.message(text.to_owned(), message),
+            Ok(Envelope::Message(message)) => self.message(text.to_owned(), message, exchange),
             _ => self.noise(text.as_bytes()),
         }
     }
 
     /// A message that grew past the limit; `head` is how it began.
-    pub fn over_limit(&self, head: &[u8]) {
+    pub fn over_limit(&self, head: &[u8], exchange: Option<u64>) {
         let start = head.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
         let head = &head[start..];
         if head.starts_with(b"{") && !broken::head(head).has_method {
             let why = format!("sent a reply larger than the limit of {} bytes (option maxMessageBytes)", self.limit);
-            self.broken(head, Status::Limit, &why);
+            self.broken(head, Status::Limit, &why, exchange);
         } else {
             self.noise(head);
         }
     }
 
-    fn message(&self, whole: String, message: Message) {
+    fn message(&self, whole: String, message: Message, exchange: Option<u64>) {
         let text = |range: &Range<usize>| whole.get(range.clone()).unwrap_or("null");
         if let Some(method) = &message.method {
             let method = Raw::checked(text(method)).as_str();
@@ -121,7 +126,7 @@ impl Mux {
                         && !is_null(&error)
                         && (message.jsonrpc || Raw::checked(text(&error)).get("code").is_some()) =>
                 {
-                    self.stray_error(whole, error);
+                    self.stray_error(whole, error, exchange);
                 }
                 _ if nameless => self.noise(whole.as_bytes()),
                 _ => log::at!(Debug, "wire", "{}: ignored a reply to a call that is not ours", self.server),
@@ -199,10 +204,11 @@ impl Mux {
         }
     }
 
-    fn stray_error(&self, message: String, body: Range<usize>) {
+    fn stray_error(&self, message: String, body: Range<usize>, exchange: Option<u64>) {
         let mut state = self.state.lock();
-        let probe = state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
-        if let Some(call) = probe.and_then(|id| state.take_asked(id)) {
+        let probe = || state.pending.iter().find(|(_, call)| call.kind == RequestKind::Probe).map(|(id, _)| *id);
+        let meant = exchange.or_else(probe);
+        if let Some(call) = meant.and_then(|id| state.take_asked(id)) {
             let _ = call.answer.send(Ok(Reply { message, body, is_error: true, marks: Marks::default() }));
         } else {
             let said = message.get(body).unwrap_or("null");
@@ -210,10 +216,10 @@ impl Mux {
         }
     }
 
-    fn broken(&self, bytes: &[u8], status: Status, why: &str) {
+    fn broken(&self, bytes: &[u8], status: Status, why: &str, exchange: Option<u64>) {
         let head = broken::head(bytes);
         let mut state = self.state.lock();
-        let id = head.id.or_else(|| {
+        let id = head.id.or(exchange).or_else(|| {
             let asked = |call: &&Pending| call.written && call.kind != RequestKind::Subscription;
             let mut asked = state.pending.iter().filter(|(_, call)| asked(call)).map(|(id, _)| *id);
             asked.next().filter(|_| asked.next().is_none())
@@ -268,7 +274,7 @@ fn trim(bytes: &mut Vec<u8>) {
 }
 
 /// A short quotation of what a server wrote.
-fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
+pub fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
     const LONGEST: usize = 120;
     const WINDOW: usize = 64 * 1024;
     let cut = bytes.len() > WINDOW;

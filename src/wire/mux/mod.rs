@@ -10,11 +10,11 @@ mod call;
 mod incoming;
 
 pub use call::{Call, Frozen};
-pub use incoming::own_id;
+pub use incoming::{excerpt, own_id};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -28,6 +28,9 @@ use crate::config::Secrets;
 use crate::context::Deadline;
 use crate::json::{Marks, Raw};
 use crate::outcome::Failure;
+
+/// The revision of the era without a handshake.
+pub const MODERN: &str = "2026-07-28";
 
 /// Which generation of the protocol a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +71,12 @@ pub struct Request<'a> {
     pub kind: RequestKind,
     /// The tool, if this is a call of one.
     pub tool: Option<Arc<str>>,
+    /// Headers that this request has over HTTP.
+    pub headers: Headers,
 }
+
+/// Names and values of headers.
+pub type Headers = Vec<(String, String)>;
 
 /// What a request means to the mux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +93,7 @@ pub enum RequestKind {
 }
 
 /// A reply, as it came.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reply {
     /// The whole message.
     message: String,
@@ -144,11 +152,39 @@ impl From<String> for Reply {
 
 /// What waits to be written.
 #[derive(Debug)]
-pub struct Out {
+struct Out {
     id: Option<u64>,
     bytes: Vec<u8>,
+    headers: Headers,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Request(RequestKind),
+    /// That a request is not wanted any more.
+    Cancel,
     /// What the server started: an answer to it, as a rule.
-    is_answer: bool,
+    Answer,
+    /// No message: the exchange of the request over HTTP is to be closed.
+    Close,
+}
+
+/// What a transport that exchanges one message at a time has to do next.
+#[derive(Debug)]
+pub enum Turn {
+    Post(Post),
+    /// Nobody waits for the reply to this request any more.
+    Close(u64),
+}
+
+/// One message for an exchange of its own.
+#[derive(Debug)]
+pub struct Post {
+    /// The request that this is, and what it means.
+    pub request: Option<(u64, RequestKind)>,
+    pub bytes: Vec<u8>,
+    pub headers: Headers,
 }
 
 /// So many messages of a server may wait for the service, or answers for the server, before reading it pauses.
@@ -210,6 +246,8 @@ pub struct Mux {
     clock: Notify,
     room: Notify,
     era: AtomicU8,
+    /// Each request has an exchange of its own, which can be closed.
+    exchanges: AtomicBool,
     /// The `_meta` members that every request of the modern era carries.
     modern_meta: Mutex<String>,
     server: String,
@@ -262,6 +300,7 @@ impl Mux {
             clock: Notify::new(),
             room: Notify::new(),
             era: AtomicU8::new(Era::Unknown as u8),
+            exchanges: AtomicBool::new(false),
             modern_meta: Mutex::new(modern_meta),
             server: server.to_owned(),
             secrets,
@@ -313,7 +352,12 @@ impl Mux {
                 given_up: None,
             },
         );
-        state.outbox.push_back(Out { id: Some(id), bytes, is_answer: false });
+        state.outbox.push_back(Out {
+            id: Some(id),
+            bytes,
+            headers: request.headers,
+            what: What::Request(request.kind),
+        });
         let held = match request.kind {
             RequestKind::Initialize => {
                 state.offered = true;
@@ -384,7 +428,7 @@ impl Mux {
     pub fn send(&self, message: Vec<u8>) {
         let mut state = self.state.lock();
         if state.closed.is_none() {
-            state.outbox.push_back(Out { id: None, bytes: message, is_answer: true });
+            state.outbox.push_back(Out { id: None, bytes: message, headers: Headers::new(), what: What::Answer });
             state.unwritten += 1;
             drop(state);
             self.to_write.notify_one();
@@ -468,7 +512,7 @@ impl Mux {
             if let Some(pending) = out.id.and_then(|id| state.pending.get_mut(&id)) {
                 pending.written = true;
             }
-            if out.is_answer {
+            if out.what == What::Answer {
                 state.unwritten -= 1;
                 self.room.notify_one();
             }
@@ -480,6 +524,67 @@ impl Mux {
             buffer.push(b'\n');
         }
         state.closed.is_none()
+    }
+
+    /// The next message, for a transport that gives each an exchange of its own. `may_ask`: also a request that may take
+    /// long; without it these wait, and what the server needs to go on does not.
+    pub fn take_turn(&self, may_ask: bool) -> Option<Turn> {
+        let mut state = self.state.lock();
+        let waits = |out: &Out| {
+            !may_ask
+                && matches!(out.what, What::Request(RequestKind::Normal | RequestKind::Probe | RequestKind::Initialize))
+        };
+        let at = state.outbox.iter().position(|out| !waits(out))?;
+        let out = state.outbox.remove(at)?;
+        match (out.what, out.id) {
+            (What::Close, Some(id)) => Some(Turn::Close(id)),
+            (What::Request(kind), Some(id)) => {
+                if let Some(pending) = state.pending.get_mut(&id) {
+                    pending.written = true;
+                }
+                Some(Turn::Post(Post { request: Some((id, kind)), bytes: out.bytes, headers: out.headers }))
+            }
+            (what, _) => {
+                if what == What::Answer {
+                    state.unwritten -= 1;
+                    self.room.notify_one();
+                }
+                Some(Turn::Post(Post { request: None, bytes: out.bytes, headers: out.headers }))
+            }
+        }
+    }
+
+    /// From now on the transport is one that closes the exchange of a request that is not wanted any more.
+    pub fn set_exchanges(&self) {
+        self.exchanges.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the transport look again, as if there were something to write.
+    pub fn wake(&self) {
+        self.to_write.notify_one();
+    }
+
+    /// True while the request waits for its reply.
+    pub fn is_open(&self, id: u64) -> bool {
+        self.state.lock().pending.contains_key(&id)
+    }
+
+    /// Ends a request with what the transport has to say of it. Nothing happens if it has ended.
+    pub fn fail(&self, id: u64, failure: Failure) {
+        let call = self.state.lock().pending.remove(&id);
+        if let Some(call) = call {
+            call.give_up();
+            let _ = call.answer.send(Err(failure));
+        }
+    }
+
+    /// Ends a request with an error that the transport makes of something that was no JSON-RPC message.
+    pub fn answer_error(&self, id: u64, code: i64, message: &str) {
+        let text = format!("{{\"code\":{code},\"message\":{}}}", crate::outcome::quoted(message));
+        let call = self.state.lock().take_asked(id);
+        if let Some(call) = call {
+            let _ = call.answer.send(Ok(Reply { is_error: true, ..Reply::from(text) }));
+        }
     }
 
     /// The service has taken a message.
@@ -510,6 +615,14 @@ impl Mux {
             state.outbox.retain(|out| out.id != Some(id));
             return;
         }
+        if self.exchanges.load(Ordering::Relaxed) && state.closed.is_none() {
+            state.outbox.push_back(Out { id: Some(id), bytes: Vec::new(), headers: Headers::new(), what: What::Close });
+            self.to_write.notify_one();
+            // MCP 2026-07-28, cancellation: closing the exchange is all there is to do.
+            if self.era() == Era::Modern {
+                return;
+            }
+        }
         let cancellable = matches!(call.kind, RequestKind::Normal | RequestKind::Subscription);
         if !cancellable || state.closed.is_some() {
             return;
@@ -522,7 +635,8 @@ impl Mux {
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\
              \"reason\":\"{reason}\"{meta}}}}}"
         );
-        state.outbox.push_back(Out { id: None, bytes: message.into_bytes(), is_answer: false });
+        let bytes = message.into_bytes();
+        state.outbox.push_back(Out { id: None, bytes, headers: Headers::new(), what: What::Cancel });
         self.to_write.notify_one();
     }
 

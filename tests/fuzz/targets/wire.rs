@@ -168,6 +168,7 @@ impl Game {
             deadline: Deadline::within(DEADLINE),
             kind,
             tool: None,
+            headers: Vec::new(),
         });
         self.calls.push(Seen { id, kind, call: Some(Box::pin(call)), end: None, written: false, told: 0, due: false });
         self.look();

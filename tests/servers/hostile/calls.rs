@@ -1,19 +1,15 @@
 //! Faults in the middle of a session: results, input required, requests to the host, progress, changes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
-use crate::server::{Behaviour, Message, PLAIN, Server, Turn, line, pause, text};
+use super::server::{Behaviour, Message, PLAIN, Server, Turn, line, pause, spawn, text};
 
 type On = fn(&mut Server, &Message) -> Turn;
 
 /// A `requestState` that an exact client gives back as it is.
 const STATE: &str = "st.ate/with+special=chars \"quotes\"\n\t\u{0}é😀";
-
-/// Set when the call in progress was cancelled.
-static CANCELLED: AtomicBool = AtomicBool::new(false);
 
 pub const TABLE: &[Behaviour] = &[
     Behaviour {
@@ -178,7 +174,7 @@ pub const TABLE: &[Behaviour] = &[
         let pings: String =
             (0..1000).map(|n| format!("{{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"ping\"}}\n")).collect();
         loop {
-            crate::server::raw(pings.as_bytes());
+            super::server::raw(pings.as_bytes());
         }
     }),
     Behaviour {
@@ -306,7 +302,7 @@ pub const TABLE: &[Behaviour] = &[
                 }
                 "tools/list" => {
                     let mut tools = server.tools();
-                    tools.extend((1..=server.count).map(|n| crate::server::tool(&format!("added-{n}"))));
+                    tools.extend((1..=server.count).map(|n| super::server::tool(&format!("added-{n}"))));
                     Turn::Result(json!({"tools": tools}))
                 }
                 _ => Turn::Ordinary,
@@ -403,12 +399,13 @@ fn send_progress(token: &Value, progress: Value, total: Value) {
 fn until_cancelled(server: &mut Server, message: &Message, work: fn(&Value, u64)) -> Turn {
     match message.method.as_str() {
         "tools/call" => {
-            CANCELLED.store(false, Ordering::Relaxed);
+            let cancelled = server.cancelled.clone();
+            cancelled.store(false, Ordering::Relaxed);
             let token = message.params["_meta"]["progressToken"].clone();
             let interval = server.number("interval", 50);
-            thread::spawn(move || {
+            spawn(move || {
                 for step in 1.. {
-                    if CANCELLED.load(Ordering::Relaxed) {
+                    if cancelled.load(Ordering::Relaxed) {
                         break;
                     }
                     work(&token, step);
@@ -418,7 +415,7 @@ fn until_cancelled(server: &mut Server, message: &Message, work: fn(&Value, u64)
             Turn::Handled
         }
         "notifications/cancelled" => {
-            CANCELLED.store(true, Ordering::Relaxed);
+            server.cancelled.store(true, Ordering::Relaxed);
             Turn::Handled
         }
         _ => Turn::Ordinary,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Behaviour, Message, PLAIN, Turn, line, raw, text};
+use super::server::{Behaviour, Message, PLAIN, Turn, line, raw, text};
 
 /// Lines that are no messages. None of them may be answered, and none may disturb what is under way.
 const NOISE: &[u8] = b"\n   \n[]\n[1,2]\n42\nnull\ntrue\n{}\n\"text\"\n\x1b[32mready\x1b[0m\nINFO: listening\n\
@@ -311,7 +311,7 @@ pub const TABLE: &[Behaviour] = &[
 const fn error(
     name: &'static str,
     about: &'static str,
-    on: fn(&mut crate::server::Server, &Message) -> Turn,
+    on: fn(&mut super::server::Server, &Message) -> Turn,
 ) -> Behaviour {
     Behaviour { name, about, on, ..PLAIN }
 }

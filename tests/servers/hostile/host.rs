@@ -4,8 +4,8 @@ use std::process::exit;
 
 use serde_json::{Value, json};
 
-use crate::calls::{answered, ask, form, input_required};
-use crate::server::{Behaviour, Message, PLAIN, Server, Turn, line, text};
+use super::calls::{answered, ask, form, input_required};
+use super::server::{Behaviour, Message, PLAIN, Server, Turn, line, text};
 
 pub const TABLE: &[Behaviour] = &[
     Behaviour {

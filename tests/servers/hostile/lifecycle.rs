@@ -4,7 +4,7 @@ use std::process::exit;
 
 use serde_json::{Value, json};
 
-use crate::server::{
+use super::server::{
     Behaviour, LEGACY, MODERN, Message, PLAIN, Server, Turn, initialize_result, line, pause, unsupported,
 };
 

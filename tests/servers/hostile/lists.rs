@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::server::{Behaviour, Message, PLAIN, Server, Turn, hang, tool};
+use super::server::{Behaviour, Message, PLAIN, Server, Turn, hang, tool};
 
 type On = fn(&mut Server, &Message) -> Turn;
 

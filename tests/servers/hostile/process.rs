@@ -6,7 +6,7 @@ use std::process::exit;
 
 use serde_json::json;
 
-use crate::server::{Behaviour, Message, PLAIN, Server, Turn, fail, hang, raw, text};
+use super::server::{Behaviour, Message, PLAIN, Server, Turn, fail, hang, raw, text};
 
 pub const TABLE: &[Behaviour] = &[
     Behaviour {
@@ -80,7 +80,7 @@ pub const TABLE: &[Behaviour] = &[
             "tools/list" if server.option("state").is_some_and(|file| fs::exists(file).unwrap_or(false)) => {
                 let mut tools = server.tools();
                 tools.pop();
-                tools.push(crate::server::tool("odd-2"));
+                tools.push(super::server::tool("odd-2"));
                 Turn::Result(json!({"tools": tools}))
             }
             _ => Turn::Ordinary,

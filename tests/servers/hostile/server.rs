@@ -1,9 +1,12 @@
 //! The ordinary server that every behaviour starts from, and the hooks by which a behaviour departs from it.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
 use std::process::exit;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -108,15 +111,29 @@ pub struct Server {
     pub waiting: Value,
     /// The id of the open `subscriptions/listen`.
     pub listen: Value,
+    /// Set when the call in progress was cancelled.
+    pub cancelled: Arc<AtomicBool>,
 }
 
 impl Server {
     pub fn new(behaviour: &'static Behaviour, options: HashMap<String, String>) -> Self {
-        Server { behaviour, options, received: Vec::new(), count: 0, waiting: Value::Null, listen: Value::Null }
+        Server {
+            behaviour,
+            options,
+            received: Vec::new(),
+            count: 0,
+            waiting: Value::Null,
+            listen: Value::Null,
+            cancelled: Arc::default(),
+        }
+    }
+
+    pub fn start(&mut self) {
+        (self.behaviour.start)(self);
     }
 
     pub fn run(mut self) {
-        (self.behaviour.start)(&mut self);
+        self.start();
         for line in io::stdin().lock().split(b'\n') {
             let Ok(line) = line else { break };
             self.receive(&String::from_utf8_lossy(&line));
@@ -139,7 +156,7 @@ impl Server {
         own == era || own == "both"
     }
 
-    fn receive(&mut self, line: &str) {
+    pub fn receive(&mut self, line: &str) {
         self.received.push(line.to_owned());
         if let Some(file) = self.option("record") {
             let written =
@@ -216,9 +233,7 @@ impl Server {
                 let version = if OLD.contains(&asked) { asked } else { LEGACY };
                 Turn::Result(initialize_result(version, capabilities))
             }
-            "server/discover" if self.speaks("modern") => {
-                Turn::Result(json!({"supportedVersions": [MODERN], "capabilities": capabilities}))
-            }
+            "server/discover" => self.answer_to_discover().map_or_else(|| not_found("server/discover"), Turn::Result),
             "ping" => Turn::Result(json!({})),
             "subscriptions/listen" if self.speaks("modern") => {
                 self.listen = message.id.clone();
@@ -243,8 +258,14 @@ impl Server {
                     json!({"code": code, "message": format!("Resource not found: {}", params["uri"].as_str().unwrap_or_default())}),
                 )
             }
-            other => Turn::Error(json!({"code": -32601, "message": format!("Method not found: {other}")})),
+            other => not_found(other),
         }
+    }
+
+    /// None: it does not speak 2026-07-28.
+    pub fn answer_to_discover(&self) -> Option<Value> {
+        let capabilities: Value = serde_json::from_str(self.behaviour.capabilities).unwrap_or_default();
+        self.speaks("modern").then(|| json!({"supportedVersions": [MODERN], "capabilities": capabilities}))
     }
 
     /// The common tools, and the behaviour's own.
@@ -281,6 +302,10 @@ pub fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": {}}})
 }
 
+fn not_found(method: &str) -> Turn {
+    Turn::Error(json!({"code": -32601, "message": format!("Method not found: {method}")}))
+}
+
 pub fn text(value: &str) -> Value {
     json!({"content": [{"type": "text", "text": value}]})
 }
@@ -313,8 +338,32 @@ pub fn line(message: &Value) {
     raw(format!("{message}\n").as_bytes());
 }
 
+/// Where the server writes, if that is not stdout: over HTTP the same faults come in replies and events.
+pub type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+thread_local! {
+    static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
+}
+
+/// From now on, what this thread and those that it spawns write goes there.
+#[allow(dead_code, reason = "a process has its stdout")]
+pub fn write_to(sink: Sink) {
+    SINK.set(Some(sink));
+}
+
+pub fn spawn(work: impl FnOnce() + Send + 'static) {
+    let sink = SINK.with_borrow(Clone::clone);
+    thread::spawn(move || {
+        SINK.set(sink);
+        work();
+    });
+}
+
 /// Writes bytes as they are. A server whose client is gone has nothing left to do.
 pub fn raw(bytes: &[u8]) {
+    if let Some(sink) = SINK.with_borrow(Clone::clone) {
+        return sink(bytes);
+    }
     let mut out = io::stdout().lock();
     if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
         exit(0);

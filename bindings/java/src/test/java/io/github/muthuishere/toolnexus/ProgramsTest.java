@@ -158,4 +158,15 @@ class ProgramsTest {
         assertEquals(Fixtures.read(Fixtures.ROOT.resolve("examples/java/Agent.expected")), ran.output());
         assertEquals(0, ran.status(), ran.toString());
     }
+
+    @Test
+    void theExampleRunsOnALocalAndARemoteServer() throws Exception {
+        Map<String, String> variables = Map.of("TINY_SERVER", Fixtures.TINY, "REMOTE_URL", Fixtures.REMOTE);
+        Fixtures.Ran ran = Fixtures.run(
+                List.of(Fixtures.java("java"), "-cp", Fixtures.classPath(), "examples/java/Agent.java", "examples/remote.json"),
+                variables);
+        assertEquals(0, ran.status(), ran.toString());
+        assertEquals("{progress=connected, remote=connected}", ran.output().lines().findFirst().orElseThrow());
+        assertTrue(ran.output().contains("\nremote_echo {readOnly=true}\n"), ran.output());
+    }
 }

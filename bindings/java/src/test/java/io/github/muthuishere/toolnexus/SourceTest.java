@@ -297,6 +297,30 @@ class SourceTest {
     }
 
     @Test
+    void aSkillIsWhatItsEntrySaysOrNothing() {
+        String skill = "skill://acme/pdf/SKILL.md";
+        try (McpSource source = McpSource.load(Fixtures.hostile("skills"))) {
+            Map<String, Object> read = source.readSkill("x", skill, null);
+            assertTrue(read.get("output").toString().endsWith("\nBody\n"));
+            assertEquals(Map.of("server", "x", "skill", skill, "uri", skill), read.get("metadata"));
+            Map<String, Object> held = Json.object(read.get("skill"));
+            Map<String, Object> logo = source.readSkill("x", held, "skill://acme/pdf/logo.png", null);
+            assertEquals("iVBORw==", Json.object(Json.list(logo.get("contents")).get(0)).get("blob"));
+            assertEquals(
+                    Status.PROTOCOL,
+                    assertThrows(
+                                    ToolnexusException.class,
+                                    () -> source.readSkill("x", held, "skill://acme/pdf/hidden.md", null))
+                            .status());
+        }
+        try (McpSource source = McpSource.load(Fixtures.hostile("skill-digest"))) {
+            ToolnexusException refused =
+                    assertThrows(ToolnexusException.class, () -> source.readSkill("x", skill, null));
+            assertTrue(refused.getMessage().contains("has the digest"), refused.getMessage());
+        }
+    }
+
+    @Test
     void whatIsForgottenIsClosed() throws Exception {
         long server = forget();
         assertTrue(Handle.live() > 0);

@@ -69,20 +69,35 @@ func result(t *testing.T) func(*toolnexus.Result, error) *toolnexus.Result {
 	}
 }
 
+// arrives waits until the hostile server has got so many calls of odd.
+func arrives(t *testing.T, source *toolnexus.Source, calls int) {
+	received := tool(t, source, "x_received")
+	for {
+		got, err := received.Execute(t.Context(), nil)
+		if err != nil || strings.Count(got.Output, `"name":"odd"`) >= calls {
+			return
+		}
+	}
+}
+
 func TestEndOfContext(t *testing.T) {
 	source := load(t, config(t, "hostile", "never-answers"))
 	odd := tool(t, source, "x_odd")
 	reason := errors.New("the user went away")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(20*time.Millisecond, func() { cancel(reason) })
+	go func() {
+		arrives(t, source, 1)
+		cancel(reason)
+	}()
 	_, err := odd.Execute(ctx, nil)
 	for _, target := range []error{reason, context.Canceled, toolnexus.ErrCancelled} {
 		if !errors.Is(err, target) {
 			t.Errorf("%v is not %v", err, target)
 		}
 	}
-	late, cancelLate := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	// Long enough for the call to reach the server, also on a busy machine.
+	late, cancelLate := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancelLate()
 	if _, err := odd.Execute(late, nil); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, toolnexus.ErrTimeout) {
 		t.Errorf("the deadline of the context gave %v", err)
@@ -481,7 +496,7 @@ func TestShutdownEndsCalls(t *testing.T) {
 		}()
 	}
 	result(t)(tool(t, source, "x_received").Execute(t.Context(), nil))
-	if _, err := toolnexus.Shutdown(10 * time.Second); err != nil {
+	if _, err := toolnexus.Shutdown(60 * time.Second); err != nil {
 		t.Error(err)
 	}
 	done.Wait()

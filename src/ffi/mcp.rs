@@ -201,6 +201,10 @@ pub extern "C" fn tn_mcp_status(mcp: *const tn_mcp) -> *mut tn_result {
 /// The document is the reply's `result`, byte for byte. If the server answers with an error the status is TN_E_SERVER and
 /// `error.data` of the document is the server's error object, byte for byte.
 ///
+/// A server of 2026-07-28 can say how long its answer to server/discover, to a list or to resources/read stays good (`ttlMs`).
+/// Until then, until it announces a change, or until it is started again, the same request gets the same answer without the
+/// server being asked. Params with a `_meta`, if only `{}`, are always sent.
+///
 /// @param mcp      a source
 /// @param server   the server's name in the config; unknown: TN_E_NOT_FOUND
 /// @param method   the method

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test crate uses its own part of it")]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "strings made here, references that are the library's own")]
 
+pub mod real;
+
 use std::ffi::{CStr, CString, c_char};
 use std::path::PathBuf;
 use std::ptr;

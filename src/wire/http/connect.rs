@@ -224,7 +224,12 @@ impl Service<Uri> for Connector {
                 }
             };
             let stream = stream.into_inner();
-            Ok(Socket { _fd: fds::register(stream.as_raw_fd()), stream: TokioIo::new(stream), forwards })
+            Ok(Socket {
+                _fd: fds::register(stream.as_raw_fd()),
+                stream: TokioIo::new(stream),
+                forwards,
+                unacknowledged: false,
+            })
         })
     }
 }
@@ -237,6 +242,8 @@ pub struct Socket {
     stream: TokioIo<TcpStream>,
     /// It leads to a proxy that reads the requests.
     forwards: bool,
+    /// Something came since it was last acknowledged at once.
+    unacknowledged: bool,
 }
 
 impl Connection for Socket {
@@ -252,7 +259,9 @@ impl Read for Socket {
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_pending() {
+        if read.is_ready() {
+            self.unacknowledged = true;
+        } else if std::mem::take(&mut self.unacknowledged) {
             // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
             // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
             let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);

@@ -71,6 +71,16 @@ pub fn shown(uri: &Uri) -> String {
     format!("{}://{host}{}", uri.scheme_str().unwrap_or("http"), uri.path())
 }
 
+/// What a request says in `Host` (RFC 9110, 7.2).
+pub fn host(uri: &Uri) -> Option<HeaderValue> {
+    let host = uri.host()?;
+    let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    match uri.port_u16().filter(|port| *port != usual) {
+        Some(port) => HeaderValue::from_str(&format!("{host}:{port}")).ok(),
+        None => HeaderValue::from_str(host).ok(),
+    }
+}
+
 /// True for this machine itself.
 pub fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default();

@@ -223,6 +223,16 @@ impl Loaded {
         Done::of(&result, began)
     }
 
+    /// A verified read. `skill`: its uri, or its entry as JSON.
+    pub fn skill(&self, server: &str, skill: &str, uri: Option<&str>) -> Done {
+        let (server, skill, uri) = (c(server), c(skill), uri.map(c));
+        let uri = uri.as_ref().map_or(ptr::null(), |uri| uri.as_ptr());
+        let began = Instant::now();
+        let result =
+            unsafe { mcp::tn_mcp_skill_read(self.mcp.0, server.as_ptr(), skill.as_ptr(), uri, ptr::null_mut()) };
+        Done::of(&Held(result), began)
+    }
+
     pub fn status(&self) -> Value {
         let began = Instant::now();
         Done::of(&Held(mcp::tn_mcp_status(self.mcp.0)), began).doc()

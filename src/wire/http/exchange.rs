@@ -287,6 +287,9 @@ impl Wire {
         if matches!(code, 401 | 403) {
             return Err(self.unauthorized(asked.method, status, &headers, &body));
         }
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            return Err(self.proxy_refused(asked.method, &quoted));
+        }
         if self.notice_lost_session(status, &body) {
             let failure =
                 self.failure(Status::Transport, &format!("the server does not know the session any more: {quoted}"));

@@ -10,6 +10,7 @@
 //! - `hints.rs`: answers that may be used again, and changes that end it
 //! - `calls.rs`: results, input required, requests to the host, progress
 //! - `process.rs`: exits, signals, wrappers, pipes
+//! - `plain.rs`: nothing wrong, for the tests of what the protocol asks
 //!
 //! Whatever the behaviour, the server has the tools `echo {text}`, `received` (all lines that came in, as text) and
 //! `process` (pid, arguments, working directory and environment, as JSON text). A fault in a call is met by calling the tool `odd`,
@@ -28,6 +29,7 @@ mod host;
 mod lifecycle;
 mod lists;
 mod outputs;
+mod plain;
 mod process;
 mod server;
 
@@ -38,7 +40,7 @@ use std::process::{Command, exit};
 use server::{Behaviour, OPTIONS, Server};
 
 fn table() -> impl Iterator<Item = &'static Behaviour> {
-    [
+    let themes = [
         framing::TABLE,
         lifecycle::TABLE,
         lists::TABLE,
@@ -47,9 +49,9 @@ fn table() -> impl Iterator<Item = &'static Behaviour> {
         calls::TABLE,
         host::TABLE,
         process::TABLE,
-    ]
-    .into_iter()
-    .flatten()
+        plain::TABLE,
+    ];
+    themes.into_iter().flatten()
 }
 
 fn main() {

@@ -10,6 +10,7 @@
 //! - `call`: one call of a tool; `cache`: answers that may be used again.
 //! - `request`: any request of the host's.
 //! - `resources`: the two resource tools.
+//! - `skills`: one verified read of a skill's file; `frontmatter`: what SKILL.md begins with.
 //! - `rpc`: errors and incomplete results.
 //! - `names`: under which name a host sees a tool.
 //! - `tool`: one tool as its server listed it.
@@ -22,6 +23,7 @@ pub mod cache;
 pub mod call;
 pub mod content;
 pub mod form;
+pub mod frontmatter;
 pub mod handshake;
 pub mod host;
 pub mod inbound;
@@ -36,5 +38,6 @@ pub mod request;
 pub mod resources;
 pub mod rpc;
 pub mod server;
+pub mod skills;
 pub mod source;
 pub mod tool;

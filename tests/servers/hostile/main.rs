@@ -9,6 +9,7 @@
 //! - `outputs.rs`: output schemas and what does not fit them
 //! - `hints.rs`: answers that may be used again, and changes that end it
 //! - `calls.rs`: results, input required, requests to the host, progress
+//! - `skills.rs`: skills that are not what their entries say
 //! - `process.rs`: exits, signals, wrappers, pipes
 //! - `plain.rs`: nothing wrong, for the tests of what the protocol asks
 //!
@@ -32,6 +33,7 @@ mod outputs;
 mod plain;
 mod process;
 mod server;
+mod skills;
 
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
@@ -48,6 +50,7 @@ fn table() -> impl Iterator<Item = &'static Behaviour> {
         hints::TABLE,
         calls::TABLE,
         host::TABLE,
+        skills::TABLE,
         process::TABLE,
         plain::TABLE,
     ];

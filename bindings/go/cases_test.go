@@ -217,10 +217,10 @@ func TestCases(t *testing.T) {
 func nothingLives(t *testing.T) {
 	t.Helper()
 	var live map[string]int
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); runtime.Gosched() {
 		runtime.GC()
 		var err error
-		if live, err = toolnexus.Shutdown(10 * time.Second); err != nil {
+		if live, err = toolnexus.Shutdown(60 * time.Second); err != nil {
 			t.Fatal(err)
 		}
 		if len(live) == 0 {

@@ -14,6 +14,7 @@ mod odd_results;
 mod process;
 mod requests;
 mod restart;
+mod skills;
 mod soak;
 
 use common::{Done, Loaded, hostile, load};

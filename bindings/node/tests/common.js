@@ -19,7 +19,7 @@ export const progress = { mcpServers: { progress: { command: [tiny] } } }
 export const behaviour = (...args) => ({ mcpServers: { x: { command: [hostile, ...args] } } })
 
 /** Runs a program until it ends. One that does not end is killed, which its `signal` tells. */
-export async function run(command, args, { timeout = 60_000, ...options } = {}) {
+export async function run(command, args, { timeout = 180_000, ...options } = {}) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout, killSignal: 'SIGKILL', ...options })
   let stdout = ''
   let stderr = ''

@@ -48,14 +48,14 @@ final class Fixtures {
     /** Gives everything back, and sees that the library has nothing left either. */
     static void nothingLives() {
         Handle.freeAll();
-        assertEquals(Map.of(), Toolnexus.shutdown(Duration.ofSeconds(20)), LEFT);
+        assertEquals(Map.of(), Toolnexus.shutdown(Duration.ofSeconds(60)), LEFT);
     }
 
-    /** For what happens in the background: looks until it is so, at most ten seconds. */
+    /** For what happens in the background: looks until it is so, at most a minute. */
     static void eventually(String what, BooleanSupplier holds) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!holds.getAsBoolean()) {
-            if (System.nanoTime() > end) throw new AssertionError("after ten seconds still not so: " + what);
+            if (System.nanoTime() > end) throw new AssertionError("after a minute still not so: " + what);
             Thread.sleep(5);
         }
     }

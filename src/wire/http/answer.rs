@@ -9,6 +9,7 @@ use http::{HeaderMap, StatusCode, header};
 use hyper_util::client::legacy;
 
 use super::Wire;
+use super::connect::ClosedWhileIdle;
 use crate::outcome::{Again, Failure, Status};
 use crate::wire::mux::excerpt;
 
@@ -114,6 +115,11 @@ impl Wire {
 const PROXY_CREDENTIALS: &str =
     "it asks for a user and a password; give them in the variable that names it, as http://user:password@host:port";
 
+/// True if nothing of the request was sent, because the connection for it had been closed.
+pub fn is_unsent(error: &legacy::Error) -> bool {
+    !error.is_connect() && chain(error).any(|cause| cause.is::<ClosedWhileIdle>())
+}
+
 /// An error and what is behind it. What an [`io::Error`] wraps is behind it too, which its `source` passes over.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| {
@@ -139,7 +145,8 @@ fn unreached(error: &(dyn Error + 'static)) -> String {
             Some(io::ErrorKind::ConnectionRefused) => return "connection refused: nothing listens there".to_owned(),
             Some(io::ErrorKind::TimedOut) => return "the connection timed out".to_owned(),
             Some(io::ErrorKind::UnexpectedEof) => {
-                return "the connection was closed during the TLS handshake".to_owned();
+                return "the connection was closed during the TLS handshake; does the server speak https on this port?"
+                    .to_owned();
             }
             _ => {}
         }
@@ -183,18 +190,17 @@ fn untrusted(error: &rustls::Error) -> String {
 
 /// What broke an exchange that had begun.
 pub fn broken(error: &hyper::Error) -> String {
-    if error.is_incomplete_message() {
+    let is_io = |kind: io::ErrorKind| {
+        chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == kind))
+    };
+    if error.is_incomplete_message() || is_io(io::ErrorKind::UnexpectedEof) {
         return "the connection was closed in the middle".to_owned();
     }
     if error.is_parse() {
         return format!("what came back is not HTTP: {error}");
     }
-    let kinds = || chain(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
-    if kinds().any(|kind| kind == io::ErrorKind::ConnectionReset) {
+    if is_io(io::ErrorKind::ConnectionReset) {
         return "the connection was reset".to_owned();
-    }
-    if kinds().any(|kind| kind == io::ErrorKind::UnexpectedEof) {
-        return "the connection was closed in the middle".to_owned();
     }
     deepest(error)
 }

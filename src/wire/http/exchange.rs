@@ -24,6 +24,8 @@ use crate::wire::sse::{Event, Events};
 
 /// So often a request follows a redirect.
 const REDIRECTS: usize = 5;
+/// So many kept connections that turn out to be closed are passed over, before the request is given up.
+const STALE: usize = 8;
 /// How much is read of an answer that is quoted only.
 const QUOTED: usize = 64 * 1024;
 /// How long a stream may go on after it has brought its reply, before its connection is given up.
@@ -160,9 +162,6 @@ impl Wire {
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
         let mut target = to.clone();
-        // A kept connection that the server has closed by now is found out about first: what is sent into it is lost, and a call
-        // cannot be repeated.
-        tokio::task::yield_now().await;
         for _ in 0..=REDIRECTS {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
@@ -171,7 +170,15 @@ impl Wire {
             if let Some(authorization) = self.route.authorization() {
                 request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
             }
-            let response = self.client.request(request).await.map_err(|error| self.unanswered(&error))?;
+            let mut answered = self.client.request(request.clone()).await;
+            for _ in 0..STALE {
+                match answered {
+                    // That connection is used no more; the next one may be as old.
+                    Err(error) if answer::is_unsent(&error) => answered = self.client.request(request.clone()).await,
+                    _ => break,
+                }
+            }
+            let response = answered.map_err(|error| self.unanswered(&error))?;
             self.reached.store(true, Ordering::Relaxed);
             let status = response.status();
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -286,6 +293,9 @@ impl Wire {
         let code = status.as_u16();
         if matches!(code, 401 | 403) {
             return Err(self.unauthorized(asked.method, status, &headers, &body));
+        }
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            return Err(self.proxy_refused(asked.method, &quoted));
         }
         if self.notice_lost_session(status, &body) {
             let failure =

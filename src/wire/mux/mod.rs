@@ -209,8 +209,9 @@ pub struct Post {
 
 /// So many messages of a server may wait for the service, or answers for the server, before reading it pauses.
 const BEHIND: usize = 1000;
-/// So many requests are kept that came while it was open whether they may be answered.
+/// So many requests, and bytes of them, are kept that came while it was open whether they may be answered.
 const HELD: usize = 100;
+const HELD_BYTES: usize = 1 << 20;
 
 struct Pending {
     answer: oneshot::Sender<Result<Reply, Failure>>,

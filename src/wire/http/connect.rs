@@ -1,8 +1,6 @@
-//! Connections: name look-up, proxies, TLS, and what a socket of this library is like.
+//! Connections: proxies, TLS, and which task serves them.
 #![forbid(unsafe_code)]
 
-use std::io;
-use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,20 +9,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Uri};
 use http_body_util::Full;
-use hyper::rt::{Executor, Read, ReadBufCursor, Write};
+use hyper::rt::Executor;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use hyper_util::rt::TokioTimer;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
+use super::tcp::{self, Socket, Tcp};
 use super::url;
-use crate::process::fds::{self, FdGuard};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -32,8 +28,6 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// request must not meet that end; what stands before servers on https waits for a minute.
 const IDLE_PLAIN: Duration = Duration::from_secs(4);
 const IDLE_TLS: Duration = Duration::from_secs(50);
-/// A peer that vanished without a word is noticed after so long.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 /// The client of one session.
 pub type HttpClient = Client<HttpsConnector<Connector>, Full<Bytes>>;
@@ -51,11 +45,7 @@ pub async fn client(
         // Never used: the scheme of a session's requests does not change.
         false => Arc::new(with_roots(rustls::RootCertStore::empty())?),
     };
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_keepalive(Some(KEEP_ALIVE));
-    let connector = HttpsConnector::from((Connector { tcp, route: route.clone() }, tls));
+    let connector = HttpsConnector::from((Connector { route: route.clone() }, tls));
     let client = Client::builder(Tasks { tracker: tracker.clone(), stop: stop.clone() })
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
@@ -188,7 +178,6 @@ impl Route {
 /// Makes the plain connection below HTTP and TLS.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    tcp: HttpConnector,
     route: Route,
 }
 
@@ -197,136 +186,43 @@ impl Service<Uri> for Connector {
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Socket, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.tcp.poll_ready(context).map_err(Into::into)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
-        let mut tcp = self.tcp.clone();
         let route = self.route.clone();
         Box::pin(async move {
-            let (stream, forwards) = match route {
-                Route::Direct => (tcp.call(target).await?, false),
-                Route::Forward { proxy, .. } => (tcp.call(proxy).await?, true),
+            match route {
+                Route::Direct => Ok(Tcp.call(target).await?),
+                Route::Forward { proxy, .. } => {
+                    let mut socket = Tcp.call(proxy).await?;
+                    socket.forwards = true;
+                    Ok(socket)
+                }
                 Route::Tunnel { proxy, auth } => {
-                    let mut tunnel = Tunnel::new(proxy, tcp);
+                    let mut tunnel = Tunnel::new(proxy, Tcp);
                     if let Some(auth) = auth {
                         tunnel = tunnel.with_auth(auth);
                     }
-                    (tunnel.call(target).await?, false)
+                    Ok(tunnel.call(target).await?)
                 }
                 Route::Socks { proxy, auth, local_names } => {
-                    let mut socks = SocksV5::new(proxy, tcp).local_dns(local_names);
+                    // Its own look-up would be made on this thread, and its own port is 443 always.
+                    let address = match local_names {
+                        true => tcp::look_up(&target).await?.first().map(ToString::to_string),
+                        false => None,
+                    };
+                    let address = address
+                        .unwrap_or_else(|| format!("{}:{}", target.host().unwrap_or_default(), url::port(&target)));
+                    let target = Uri::builder().scheme("http").authority(address).path_and_query("/").build()?;
+                    let mut socks = SocksV5::new(proxy, Tcp);
                     if let Some((user, password)) = auth {
                         socks = socks.with_auth(user, password);
                     }
-                    (socks.call(target).await?, false)
+                    Ok(socks.call(target).await?)
                 }
-            };
-            let stream = stream.into_inner();
-            Ok(Socket {
-                _fd: fds::register(stream.as_raw_fd()),
-                stream: TokioIo::new(stream),
-                forwards,
-                unacknowledged: false,
-                is_idle: false,
-            })
+            }
         })
-    }
-}
-
-/// A connection. A child that the host forks has no copy of it.
-#[derive(Debug)]
-pub struct Socket {
-    // Before the stream: see `FdGuard`.
-    _fd: FdGuard,
-    stream: TokioIo<TcpStream>,
-    /// It leads to a proxy that reads the requests.
-    forwards: bool,
-    /// Something came since it was last acknowledged at once.
-    unacknowledged: bool,
-    /// The last thing that happened is that something was read: what is written next begins a request.
-    is_idle: bool,
-}
-
-/// Why a connection that waited for its next request cannot take it. Nothing of the request was sent.
-#[derive(Debug)]
-pub struct ClosedWhileIdle;
-
-impl std::fmt::Display for ClosedWhileIdle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the server had closed the connection")
-    }
-}
-
-impl std::error::Error for ClosedWhileIdle {}
-
-impl Socket {
-    /// The server may have closed the connection while nobody looked; the runtime learns of that by and by, the system knows.
-    /// What was not sent can be sent over another connection, what was sent cannot.
-    fn begin_write(&mut self) -> io::Result<()> {
-        if !std::mem::take(&mut self.is_idle) {
-            return Ok(());
-        }
-        let mut byte = [std::mem::MaybeUninit::uninit()];
-        let socket = socket2::SockRef::from(self.stream.inner());
-        match socket.recv_with_flags(&mut byte, libc::MSG_PEEK | libc::MSG_DONTWAIT) {
-            Ok(0) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {}
-            _ => return Ok(()),
-        }
-        Err(io::Error::new(io::ErrorKind::ConnectionAborted, ClosedWhileIdle))
-    }
-}
-
-impl Connection for Socket {
-    fn connected(&self) -> Connected {
-        Connected::new().proxy(self.forwards)
-    }
-}
-
-impl Read for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_ready() {
-            (self.unacknowledged, self.is_idle) = (true, true);
-        } else if std::mem::take(&mut self.unacknowledged) {
-            // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
-            // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
-            let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);
-        }
-        read
-    }
-}
-
-impl Write for Socket {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.begin_write()?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.begin_write()?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 }

@@ -70,7 +70,7 @@ impl Subject {
         let mut failure = failure.at(Phase::Call).of(&self.server);
         if matches!(
             failure.status,
-            Status::Timeout | Status::Cancelled | Status::Protocol | Status::Limit | Status::Transport
+            Status::Timeout | Status::Cancelled | Status::Protocol | Status::Limit | Status::Transport | Status::Auth
         ) {
             failure.message = format!("{} (tool {} of server {})", failure.message, self.tool.name, self.server);
         }

@@ -9,6 +9,7 @@ use http::{HeaderMap, StatusCode, header};
 use hyper_util::client::legacy;
 
 use super::Wire;
+use super::connect::ClosedWhileIdle;
 use crate::outcome::{Again, Failure, Status};
 use crate::wire::mux::excerpt;
 
@@ -99,11 +100,21 @@ impl Wire {
     }
 }
 
+/// True if nothing of the request was sent, because the connection for it had been closed.
+pub fn is_unsent(error: &legacy::Error) -> bool {
+    chain(error).any(|cause| cause.is::<ClosedWhileIdle>())
+}
+
+/// An error and its causes. What an I/O error holds is not its cause to the standard library, but that of what holds it.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| {
-        let error: &'a (dyn Error + 'static) = *error;
-        error.source()
-    })
+    std::iter::successors(Some(error), |error| cause(*error))
+}
+
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
 }
 
 fn deepest(error: &(dyn Error + 'static)) -> String {
@@ -113,9 +124,7 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
 /// Why there is no connection.
 fn unreached(error: &(dyn Error + 'static)) -> String {
     for cause in chain(error) {
-        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = cause.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()));
-        if let Some(tls) = tls {
+        if let Some(tls) = cause.downcast_ref() {
             return untrusted(tls);
         }
         if let Some(failed) = cause.downcast_ref::<io::Error>() {
@@ -123,7 +132,7 @@ fn unreached(error: &(dyn Error + 'static)) -> String {
                 io::ErrorKind::ConnectionRefused => return "connection refused: nothing listens there".to_owned(),
                 io::ErrorKind::TimedOut => return "the connection timed out".to_owned(),
                 io::ErrorKind::UnexpectedEof => {
-                    return "the connection was closed during the TLS handshake".to_owned();
+                    return "the connection was closed during the TLS handshake; does the server speak https on this port?".to_owned();
                 }
                 _ => {}
             }
@@ -162,16 +171,16 @@ fn untrusted(error: &rustls::Error) -> String {
 
 /// What broke an exchange that had begun.
 pub fn broken(error: &hyper::Error) -> String {
-    if error.is_incomplete_message() {
+    let is_io = |kind: io::ErrorKind| {
+        chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == kind))
+    };
+    if error.is_incomplete_message() || is_io(io::ErrorKind::UnexpectedEof) {
         return "the connection was closed in the middle".to_owned();
     }
     if error.is_parse() {
         return format!("what came back is not HTTP: {error}");
     }
-    let reset = |cause: &&(dyn Error + 'static)| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
-    };
-    if chain(error).any(|cause| reset(&cause)) {
+    if is_io(io::ErrorKind::ConnectionReset) {
         return "the connection was reset".to_owned();
     }
     deepest(error)

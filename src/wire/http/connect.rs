@@ -224,7 +224,8 @@ impl Service<Uri> for Connector {
                 }
             };
             let stream = stream.into_inner();
-            Ok(Socket { _fd: fds::register(stream.as_raw_fd()), stream: TokioIo::new(stream), forwards })
+            let _fd = fds::register(stream.as_raw_fd());
+            Ok(Socket { _fd, stream: TokioIo::new(stream), forwards, is_idle: false })
         })
     }
 }
@@ -237,6 +238,38 @@ pub struct Socket {
     stream: TokioIo<TcpStream>,
     /// It leads to a proxy that reads the requests.
     forwards: bool,
+    /// The last thing that happened is that something was read: what is written next begins a request.
+    is_idle: bool,
+}
+
+/// Why a connection that waited for its next request cannot take it. Nothing of the request was sent.
+#[derive(Debug)]
+pub struct ClosedWhileIdle;
+
+impl std::fmt::Display for ClosedWhileIdle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the server had closed the connection")
+    }
+}
+
+impl std::error::Error for ClosedWhileIdle {}
+
+impl Socket {
+    /// The server may have closed the connection while nobody looked; the runtime learns of that by and by, the system knows.
+    /// What was not sent can be sent over another connection, what was sent cannot.
+    fn begin_write(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_idle) {
+            return Ok(());
+        }
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let socket = socket2::SockRef::from(self.stream.inner());
+        match socket.recv_with_flags(&mut byte, libc::MSG_PEEK | libc::MSG_DONTWAIT) {
+            Ok(0) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {}
+            _ => return Ok(()),
+        }
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, ClosedWhileIdle))
+    }
 }
 
 impl Connection for Socket {
@@ -256,6 +289,8 @@ impl Read for Socket {
             // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
             // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
             let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);
+        } else {
+            self.is_idle = true;
         }
         read
     }
@@ -263,6 +298,7 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.begin_write()?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -283,6 +319,7 @@ impl Write for Socket {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.begin_write()?;
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 }

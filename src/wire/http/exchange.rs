@@ -138,7 +138,13 @@ impl Wire {
             if let Some(authorization) = self.route.authorization() {
                 request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
             }
-            let response = self.client.request(request).await.map_err(|error| self.unanswered(&error))?;
+            let response = loop {
+                match self.client.request(request.clone()).await {
+                    // That connection is used no more; the next one may be as old.
+                    Err(error) if answer::is_unsent(&error) => continue,
+                    answered => break answered.map_err(|error| self.unanswered(&error))?,
+                }
+            };
             self.reached.store(true, Ordering::Relaxed);
             let status = response.status();
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -267,8 +273,7 @@ impl Wire {
                 self.failure(Status::Transport, &format!("the server does not know the session any more: {quoted}"));
             return Err(Failure { again: Again::InNewSession, ..failure });
         }
-        let outage = code >= 500 || matches!(code, 408 | 429);
-        if asked.kind == RequestKind::Probe && outage {
+        if asked.kind == RequestKind::Probe && is_outage(status) {
             return Err(self.failure(Status::Transport, &format!("the server answered {} with {quoted}", asked.method)));
         }
         if error_for(&body, asked.id) {
@@ -338,6 +343,10 @@ impl Wire {
                 Ok(response) => {
                     let status = response.status();
                     let body = self.head(response).await;
+                    if is_outage(status) {
+                        ended = Err(answer::named(status));
+                        continue;
+                    }
                     self.notice_lost_session(status, &body);
                     return Err(broke(&format!("{why}; and it does not resume it: {}", answer::named(status))));
                 }
@@ -370,7 +379,7 @@ impl Wire {
                     if was_open {
                         self.notice_lost_session(status, &body);
                     }
-                    if !(status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
+                    if !is_outage(status) {
                         log::at!(Debug, "wire", "{}: no stream of its own: {}", self.server, answer::named(status));
                         return;
                     }
@@ -453,6 +462,11 @@ impl Wire {
             Event::TooLong { head } => self.mux.over_limit(&head, request),
         }
     }
+}
+
+/// The server may be well again soon.
+fn is_outage(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 429)
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {

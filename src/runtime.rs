@@ -21,6 +21,9 @@ use crate::outcome::{Failure, Status};
 /// How many threads start processes. Two let one start while the other waits for an `exec`.
 const FORKERS: usize = 2;
 
+/// How many names are looked up at once. The system's look-up blocks its thread.
+const LOOK_UPS: usize = 2;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The running library. Ended by [`shutdown`]; the next use starts a new one.
@@ -225,7 +228,13 @@ pub fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + Unpin + 
 
 impl Runtime {
     fn start() -> std::io::Result<Runtime> {
-        let io = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let io = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            // Names of remote servers are looked up on these: they are started by the I/O thread, with its signal mask.
+            .max_blocking_threads(LOOK_UPS)
+            .thread_name("toolnexus-names")
+            .build()?;
         let handle = io.handle().clone();
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();

@@ -14,6 +14,21 @@ fail() {
     exit 1
 }
 
+# logged LOG COMMAND...: runs the command, and keeps in the file what it prints.
+logged() {
+    local log=$1
+    shift
+    mkdir -p "$(dirname "$log")"
+    "$@" 2>&1 | tee "$log"
+}
+
+# excerpt LOG: what it says about failures, wherever that is, and how it ends.
+excerpt() {
+    grep -aE -A 2 'FAIL|panicked at|^not ok|✖|^E  |ERROR|Traceback|error(\[|:)' "$1" | tail -n 25 || true
+    echo "..."
+    tail -n 15 "$1"
+}
+
 # compile SOURCE PROGRAM [ARGUMENT...]: a C11 program on the shared library, found where it was built.
 compile() {
     local source=$1 program=$2

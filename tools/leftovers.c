@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* What is ending by itself, such as a guardian whose host has exited, has this long. Nobody waits if nothing is left. */
-enum { GRACE_MS = 5000, STEP_MS = 20 };
+enum { GRACE_MS = 10000, STEP_MS = 20 };
 
 static bool is_child(const char *pid) {
   char path[300], line[512] = "";

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,7 +113,12 @@ impl Pace {
 }
 
 /// Serves a session until it ends: reads changed lists anew, keeps the subscriptions, tells the host.
-pub async fn serve(server: Arc<Server>, session: Arc<Session>) {
+pub fn serve(server: Arc<Server>, session: Arc<Session>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    // Of a named type: it may begin the session after this one, which is served in turn.
+    Box::pin(serve_and_follow_up(server, session))
+}
+
+async fn serve_and_follow_up(server: Arc<Server>, session: Arc<Session>) {
     let ended = session.mux.ended().clone();
     tokio::select! {
         () = ended.cancelled() => {}
@@ -122,6 +128,10 @@ pub async fn serve(server: Arc<Server>, session: Arc<Session>) {
     if let Some(failure) = session.mux.closed().filter(|failure| failure.status == Status::Transport) {
         log::at!(Warn, "mcp", "server {:?} is gone: {}", server.name, failure.message);
         server.notice("server", &server::failed(&failure));
+    }
+    // The next use would begin a new session; what the host subscribed to does not wait for one.
+    if session.is_lost() && !server.wanted.uris().is_empty() {
+        let _ = server.session().await;
     }
 }
 

@@ -3,7 +3,7 @@
 
 #include "test.h"
 
-enum { MOST = 1000 };
+enum { MOST = 1000, LEAST = 100 };
 
 static tn_tool *odd;
 static tn_context *context;
@@ -83,14 +83,16 @@ int main(void) {
     context = tn_context_new();
 
     for (int i = 0; i < count; i++)
-        threads[i] = start_thread(call, NULL);
-    WAIT_FOR(received(file, "tools/call") == count, 30000);
-    int64_t began = now_ms();
+        if (!try_start_thread(call, NULL, &threads[i])) {
+            /* A container may not let us have more. */
+            CHECK(i >= LEAST);
+            count = i;
+        }
+    WAIT_FOR(received(file, "tools/call") == count);
     CHECK_INT(tn_context_cancel(context), TN_OK);
     for (int i = 0; i < count; i++)
         join_thread(threads[i]);
-    CHECK(now_ms() - began < 5000 * slowness());
-    WAIT_FOR(received(file, "notifications/cancelled") == count, 30000);
+    WAIT_FOR(received(file, "notifications/cancelled") == count);
     check_ids(file);
 
     /* One more with the same context never starts. */

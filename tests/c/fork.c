@@ -25,11 +25,10 @@ static void expect_forked(tn_result *result) {
     CHECK_INT(tn_result_status(result), TN_E_FORKED);
 }
 
-/* What the child does: all of it must return at once. */
+/* What the child does: none of it may wait for what is not there. */
 static void in_child(int pipes_before_load) {
     tn_queue *no_queue = NULL;
     size_t length = 7;
-    int64_t began = now_ms();
     CHECK_INT(count_pipes(), pipes_before_load);
     expect_forked(tn_tool_execute(echo_tool, "{\"text\":\"x\"}", NULL));
     expect_forked(tn_tool_execute(NULL, NULL, NULL));
@@ -40,7 +39,7 @@ static void in_child(int pipes_before_load) {
     expect_forked(tn_mcp_restart(mcp, NULL, NULL));
     expect_forked(tn_mcp_close(mcp, NULL));
     expect_forked(tn_config_parse("{}", NULL));
-    expect_forked(tn_shutdown(1000));
+    expect_forked(tn_shutdown(2 * PATIENCE_MS));
     CHECK_INT(tn_check(mcp), TN_E_FORKED);
     CHECK_INT(tn_context_cancel(context_of_parent), TN_E_FORKED);
     CHECK_INT(tn_context_set_timeout(context_of_parent, 1), TN_E_FORKED);
@@ -61,7 +60,6 @@ static void in_child(int pipes_before_load) {
     tn_free(echo_tool);
     tn_free(result_of_parent);
     tn_free((void *)0x1234);
-    CHECK(now_ms() - began < 1000);
 }
 
 static void load(void) {
@@ -108,7 +106,7 @@ static void the_child_is_told_and_the_parent_goes_on(int pipes_before_load) {
             /* Through the exit handlers, the library's own included. */
             exit(7);
         }
-        WAIT_FOR(waitpid(child, &status, WNOHANG) == child, 10000);
+        WAIT_FOR(waitpid(child, &status, WNOHANG) == child);
         CHECK(WIFEXITED(status));
         CHECK_INT(WEXITSTATUS(status), 7);
         check_echo(mcp, "b");
@@ -119,11 +117,12 @@ static void the_child_is_told_and_the_parent_goes_on(int pipes_before_load) {
     unload();
 }
 
-/* A server's input ends with the parent's copy of it alone: it leaves by itself, long before the first SIGTERM. */
-static void an_idle_child_hides_no_end_of_file(void) {
+/* A server's input ends with the parent's copy of it alone: it leaves by itself, before the first SIGTERM, which comes after a
+ * second. */
+static int64_t close_beside_an_idle_child(void) {
     int hold[2];
     pid_t child;
-    int64_t began;
+    int64_t began, took;
     load();
     CHECK(pipe(hold) == 0);
     child = fork();
@@ -135,10 +134,11 @@ static void an_idle_child_hides_no_end_of_file(void) {
     close(hold[0]);
     began = now_ms();
     EXPECT(tn_mcp_close(mcp, NULL), TN_OK);
-    CHECK(now_ms() - began < 900);
+    took = now_ms() - began;
     close(hold[1]);
     CHECK_INT(wait_exit(child), 0);
     unload();
+    return took;
 }
 
 /* Role: a host that forks, and waits to be killed, while its child stays. */
@@ -168,9 +168,9 @@ static void a_child_that_stays_does_not_keep_the_servers(void) {
     CHECK_INT(count_processes(parent), 5);
     kill(parent, SIGKILL);
     wait_exit(parent);
-    WAIT_FOR(count_processes(parent) == 1, 1000);
+    WAIT_FOR(count_processes(parent) == 1);
     CHECK_INT(kill(child, SIGKILL), 0);
-    WAIT_FOR(count_processes(parent) == 0, 1000);
+    WAIT_FOR(count_processes(parent) == 0);
     close(out);
 }
 
@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
     begin();
     a_child_that_stays_does_not_keep_the_servers();
     the_child_is_told_and_the_parent_goes_on(count_pipes());
-    an_idle_child_hides_no_end_of_file();
+    CHECK_WITHIN(900, close_beside_an_idle_child());
     finish();
     return 0;
 }

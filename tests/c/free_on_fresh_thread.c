@@ -20,7 +20,7 @@ static tn_result *load(void) {
     tn_result *result = tn_mcp_load(config_text(&servers), NULL, NULL, NULL);
     config_free(&servers);
     CHECK_STATUS(result, TN_OK);
-    CHECK_INT(count_processes(getpid()), 3);
+    WAIT_FOR(count_processes(getpid()) == 3);
     return result;
 }
 
@@ -33,7 +33,7 @@ int main(void) {
     tn_tool *tool = tn_tools_get(tools, 0);
     tn_context *context = tn_context_new();
     join_thread(start_thread(give_back, mcp));
-    WAIT_FOR(count_processes(getpid()) == 0, 5000);
+    WAIT_FOR(count_processes(getpid()) == 0);
     /* And what did not keep it open. */
     join_thread(start_thread(give_back, tool));
     join_thread(start_thread(give_back, tools));
@@ -42,13 +42,13 @@ int main(void) {
 
     /* A result that still holds its source. */
     join_thread(start_thread(give_back_and_end_thread, load()));
-    WAIT_FOR(count_processes(getpid()) == 0, 5000);
+    WAIT_FOR(count_processes(getpid()) == 0);
 
     /* After the library's threads are gone. */
     result = load();
     mcp = tn_result_take_mcp(result);
     tn_free(result);
-    tn_free(tn_shutdown(20000));
+    tn_free(tn_shutdown(PATIENCE_MS));
     join_thread(start_thread(give_back, mcp));
     finish();
     return 0;

@@ -14,13 +14,17 @@ static void *load_again(void *unused) {
         tn_free(result);
         if (mcp) {
             tn_context *context = tn_context_new();
-            tn_context_set_deadline(context, 5000);
-            tn_tool *tool = find_tool(mcp, "b_echo");
+            tn_context_set_deadline(context, PATIENCE_MS);
+            /* A server that the shutdown caught while it was being started has no tools. */
+            tn_tools *tools = tn_mcp_tools(mcp);
+            tn_tool *tool = tn_tools_find(tools, "b_echo");
             tn_result *called = tn_tool_execute(tool, "{\"text\":\"x\"}", context);
             tn_status status = tn_result_status(called);
-            CHECK(status == TN_OK || status == TN_E_CLOSED || status == TN_E_TRANSPORT);
+            CHECK(status == TN_OK || status == TN_E_CLOSED || status == TN_E_TRANSPORT ||
+                  (tool == NULL && status == TN_E_ARGUMENT));
             tn_free(called);
             tn_free(tool);
+            tn_free(tools);
             tn_free(context);
         }
         tn_free(mcp);
@@ -36,7 +40,7 @@ int main(void) {
     tn_mcp *mcp = load_all(&first);
     pthread_t thread = start_thread(load_again, NULL);
     for (int round = 0; round < 3; round++) {
-        tn_result *result = tn_shutdown(30000);
+        tn_result *result = tn_shutdown(PATIENCE_MS);
         CHECK_STATUS(result, TN_OK);
         tn_free(result);
     }

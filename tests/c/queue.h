@@ -5,16 +5,11 @@
 
 #include "test.h"
 
-/* Long enough for anything that comes at all. */
-static inline int32_t patience(void) {
-    return 20000 * slowness();
-}
-
 /* The next event, which must come. */
 static inline tn_event next_event(tn_queue *queue) {
     tn_event event = {0};
     size_t count = 7;
-    CHECK_INT(tn_queue_take(queue, &event, 1, patience(), &count), TN_OK);
+    CHECK_INT(tn_queue_take(queue, &event, 1, PATIENCE_MS, &count), TN_OK);
     if (count != 1)
         FAIL("no event came");
     CHECK(event.result != NULL);

@@ -63,10 +63,10 @@ static void in_order_and_dropped_once(void) {
     CHECK_INT(tn_queue_fd(self.queue), -1);
     for (uint64_t id = 0; id < 500; id++)
         submit(NULL, NULL, NULL, self.queue, id);
-    WAIT_FOR(get(&self.events) == 500, 10000);
+    WAIT_FOR(get(&self.events) == 500);
     CHECK_INT(get(&self.drops), 0);
     tn_free(self.queue);
-    WAIT_FOR(get(&self.drops) == 1, 10000);
+    WAIT_FOR(get(&self.drops) == 1);
     CHECK_INT(self.events, 500);
     /* Without a function to call; without one to drop. */
     CHECK(tn_queue_with_callback(NULL, 0, on_drop) == NULL);
@@ -83,7 +83,7 @@ static void closed_and_drained(void) {
     CHECK_INT(tn_queue_close(self.queue), TN_OK);
     CHECK_INT(get(&self.drops), 0);
     pthread_mutex_unlock(&self.lock);
-    WAIT_FOR(get(&self.drops) == 1, 10000);
+    WAIT_FOR(get(&self.drops) == 1);
     CHECK_INT(self.events, 2);
     tn_free(self.queue);
     CHECK_INT(get(&self.drops), 1);
@@ -96,11 +96,11 @@ static void freed_while_it_runs(void) {
     pthread_mutex_lock(&self.lock);
     for (uint64_t id = 0; id < 10; id++)
         submit(NULL, NULL, NULL, self.queue, id);
-    WAIT_FOR(__atomic_load_n(&self.next, __ATOMIC_SEQ_CST) == 1, 10000);
+    WAIT_FOR(__atomic_load_n(&self.next, __ATOMIC_SEQ_CST) == 1);
     tn_free(self.queue);
     CHECK_INT(get(&self.drops), 0);
     pthread_mutex_unlock(&self.lock);
-    WAIT_FOR(get(&self.drops) == 1, 10000);
+    WAIT_FOR(get(&self.drops) == 1);
     CHECK_INT(self.events, 1);
 }
 
@@ -113,7 +113,7 @@ static void freed_inside_its_own_callback(void) {
         submit(NULL, NULL, NULL, self.queue, id);
     submit(odd, NULL, NULL, self.queue, 10);
     pthread_mutex_unlock(&self.lock);
-    WAIT_FOR(get(&self.drops) == 1, 10000);
+    WAIT_FOR(get(&self.drops) == 1);
     CHECK_INT(self.events, 1);
     CHECK_INT(tn_check(self.queue), TN_E_HANDLE);
 }
@@ -124,19 +124,19 @@ static void one_that_blocks(void) {
     make(&quick);
     pthread_mutex_lock(&slow.lock);
     submit(echo, "{\"text\":\"x\"}", NULL, slow.queue, 0);
-    WAIT_FOR(__atomic_load_n(&slow.next, __ATOMIC_SEQ_CST) == 1, 10000);
+    WAIT_FOR(__atomic_load_n(&slow.next, __ATOMIC_SEQ_CST) == 1);
     for (uint64_t id = 0; id < 20; id++) {
         submit(echo, "{\"text\":\"x\"}", NULL, quick.queue, id);
-        WAIT_FOR(get(&quick.events) == (int)id + 1, 10000);
+        WAIT_FOR(get(&quick.events) == (int)id + 1);
         check_echo(mcp, "a");
     }
     submit(echo, "{\"text\":\"x\"}", NULL, slow.queue, 1);
     CHECK_INT(get(&slow.events), 0);
     pthread_mutex_unlock(&slow.lock);
-    WAIT_FOR(get(&slow.events) == 2, 10000);
+    WAIT_FOR(get(&slow.events) == 2);
     tn_free(slow.queue);
     tn_free(quick.queue);
-    WAIT_FOR(get(&slow.drops) == 1 && get(&quick.drops) == 1, 10000);
+    WAIT_FOR(get(&slow.drops) == 1 && get(&quick.drops) == 1);
 }
 
 static tn_queue *other;
@@ -178,7 +178,7 @@ static void what_a_callback_may_do(void) {
     other = tn_queue_new();
     tn_queue *queue = tn_queue_with_callback(try_everything, 0, NULL);
     submit(NULL, NULL, NULL, queue, 1);
-    WAIT_FOR(get(&checked), 10000);
+    WAIT_FOR(get(&checked));
     expect_done(other, 7, TN_OK);
     check_echo(mcp, "a");
     tn_free(queue);

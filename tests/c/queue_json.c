@@ -21,7 +21,7 @@ static int count_of(const char *text, const char *part) {
 }
 
 static tn_result *take(tn_queue *queue) {
-    tn_result *result = tn_queue_take_json(queue, patience());
+    tn_result *result = tn_queue_take_json(queue, PATIENCE_MS);
     CHECK_STATUS(result, TN_OK);
     CHECK(!tn_result_is_error(result));
     return result;

@@ -142,9 +142,11 @@ static void what_does_not_end_by_itself(tn_queue *queue) {
     expect_done(queue, 1, TN_E_TIMEOUT);
     submit(odd, NULL, deadline, queue, 2);
     expect_done(queue, 2, TN_E_TIMEOUT);
+    /* Those two may have ended before they were sent. */
+    int before = received(mcp, "mute", "\"name\":\"odd\"");
     submit(odd, NULL, cancelled, queue, 3);
     submit(odd, NULL, cancelled, queue, 4);
-    WAIT_FOR(received(mcp, "mute", "\"name\":\"odd\"") == 4, 10000);
+    WAIT_FOR(received(mcp, "mute", "\"name\":\"odd\"") == before + 2);
     CHECK_INT(tn_context_cancel(cancelled), TN_OK);
     uint64_t seen = 0;
     for (int i = 0; i < 2; i++) {
@@ -155,7 +157,7 @@ static void what_does_not_end_by_itself(tn_queue *queue) {
     }
     CHECK_INT(seen, 1 << 3 | 1 << 4);
     submit(odd, NULL, NULL, queue, 5);
-    WAIT_FOR(received(mcp, "mute", "\"name\":\"odd\"") == 5, 10000);
+    WAIT_FOR(received(mcp, "mute", "\"name\":\"odd\"") == before + 3);
     CHECK_INT(tn_mcp_close_submit(mcp, NULL, queue, 6), TN_OK);
     expect_done(queue, 5, TN_E_CLOSED);
     expect_done(queue, 6, TN_OK);

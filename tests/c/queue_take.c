@@ -27,21 +27,26 @@ static void arguments(void) {
 }
 
 static void *submit_late(void *queue) {
-    WAIT_FOR(count_threads() > 1, 1000);
     nap();
     submit(echo, "{\"text\":\"late\"}", NULL, queue, 1);
     return NULL;
+}
+
+static int64_t take_without_waiting(tn_queue *queue) {
+    tn_event event;
+    size_t count = 7;
+    int64_t began = now_ms();
+    CHECK_INT(tn_queue_take(queue, &event, 1, 0, &count), TN_OK);
+    CHECK_INT(count, 0);
+    return now_ms() - began;
 }
 
 static void times(void) {
     tn_queue *queue = tn_queue_new();
     tn_event event;
     size_t count = 7;
+    CHECK_WITHIN(50, take_without_waiting(queue));
     int64_t began = now_ms();
-    CHECK_INT(tn_queue_take(queue, &event, 1, 0, &count), TN_OK);
-    CHECK_INT(count, 0);
-    CHECK(now_ms() - began < 50 * slowness());
-    began = now_ms();
     CHECK_INT(tn_queue_take(queue, &event, 1, 30, &count), TN_OK);
     CHECK_INT(count, 0);
     CHECK(now_ms() - began >= 30);
@@ -108,7 +113,7 @@ static void many_takers(void) {
     for (uint64_t id = 0; id < CALLS; id++)
         submit(echo, "{\"text\":\"x\"}", NULL, queue, id);
     for (int id = 0; id < CALLS; id++)
-        WAIT_FOR(__atomic_load_n(&seen[id], __ATOMIC_SEQ_CST), 20000);
+        WAIT_FOR(__atomic_load_n(&seen[id], __ATOMIC_SEQ_CST));
     CHECK_INT(tn_queue_close(queue), TN_OK);
     for (int i = 0; i < TAKERS; i++)
         join_thread(takers[i]);

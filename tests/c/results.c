@@ -43,7 +43,7 @@ int main(void) {
     EXPECT(tn_mcp_close(mcp, NULL), TN_OK);
     tn_free(mcp);
     tn_free(loaded);
-    tn_free(tn_shutdown(20000));
+    tn_free(tn_shutdown(PATIENCE_MS));
     CHECK_TEXT(output, "hello");
     CHECK_TEXT(json, copy);
     CHECK_TEXT(name, "a_echo");
@@ -64,9 +64,9 @@ int main(void) {
 
     /* Not taken: closed with the result. */
     loaded = load();
-    CHECK_INT(count_processes(getpid()), 2);
+    WAIT_FOR(count_processes(getpid()) == 2);
     tn_free(loaded);
-    WAIT_FOR(count_processes(getpid()) == 0, 5000);
+    WAIT_FOR(count_processes(getpid()) == 0);
     /* Taken: not closed with it. */
     loaded = load();
     mcp = tn_result_take_mcp(loaded);
@@ -76,7 +76,7 @@ int main(void) {
     tool = find_tool(mcp, "a_echo");
     tools = tn_resource_tools(mcp);
     tn_free(mcp);
-    WAIT_FOR(count_processes(getpid()) == 0, 5000);
+    WAIT_FOR(count_processes(getpid()) == 0);
     EXPECT(tn_tool_execute(tool, NULL, NULL), TN_E_CLOSED);
     tn_free(tool);
     tool = tn_tools_get(tools, 0);

@@ -116,7 +116,7 @@ int main(void) {
     CHECK_LACKS(tn_tools_json(list, NULL), SECRET);
     tn_free(list);
     tn_free(mcp);
-    tn_free(tn_shutdown(20000));
+    tn_free(tn_shutdown(PATIENCE_MS));
     CHECK_HAS(log_text, "cannot sign in with API_TOKEN=***");
     CHECK_LACKS(log_text, SECRET);
     CHECK_INT(tn_log_to_callback(2, NULL, 0, NULL), TN_OK);

@@ -28,7 +28,7 @@ static bool all_arrived(const tn_mcp *mcp) {
 
 static void *shut_down(void *unused) {
     (void)unused;
-    tn_result *result = tn_shutdown(20000);
+    tn_result *result = tn_shutdown(PATIENCE_MS);
     CHECK_STATUS(result, TN_OK);
     tn_free(result);
     return NULL;
@@ -42,21 +42,21 @@ static void calls_under_way_end_as_closed(void) {
     odd = find_tool(mcp, "mute_odd");
     for (int i = 0; i < CALLS; i++)
         threads[i] = start_thread(call, NULL);
-    WAIT_FOR(all_arrived(mcp), 10000);
-    tn_result *result = tn_shutdown(20000);
+    WAIT_FOR(all_arrived(mcp));
+    tn_result *result = tn_shutdown(PATIENCE_MS);
     CHECK_STATUS(result, TN_OK);
     for (int i = 0; i < CALLS; i++)
         join_thread(threads[i]);
     CHECK_INT(under_way, CALLS);
-    CHECK_INT(count_threads(), 1);
-    CHECK_INT(count_processes(getpid()), 0);
+    WAIT_FOR(count_threads() == 1);
+    expect_nothing_left();
     tn_free(result);
 
     /* What is the host's is counted by its kind, and answers. */
     tn_context *context = tn_context_new(), *other = tn_context_new();
     tn_tools *tools = tn_mcp_tools(mcp);
     CHECK_INT(tn_tools_len(tools), 4);
-    result = tn_shutdown(20000);
+    result = tn_shutdown(PATIENCE_MS);
     CHECK_TEXT(tn_result_json(result, NULL), "{\"live\":{\"context\":2,\"mcp\":1,\"tools\":1,\"tool\":1}}");
     CHECK(!tn_result_is_error(result));
     tn_free(result);
@@ -119,7 +119,7 @@ static void with_too_little_time(void) {
     CHECK_STATUS(result, TN_E_TIMEOUT);
     CHECK_HAS(tn_result_output(result, NULL), "50 ms");
     tn_free(result);
-    WAIT_FOR(count_processes(getpid()) == 0, 5000);
+    WAIT_FOR(count_processes(getpid()) == 0);
     add_tiny(&servers, "b");
     tn_mcp *later = load_all(&servers);
     check_echo(later, "b");

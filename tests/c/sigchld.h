@@ -25,9 +25,6 @@ static inline void servers_end_and_are_noticed(void) {
     tn_free(result);
     check_echo(mcp, "well");
     EXPECT(tn_mcp_close(mcp, NULL), TN_OK);
-    if (count_processes(getpid()) != 0) {
-        each_process(getpid(), show_process);
-        FAIL("the close left processes");
-    }
+    expect_nothing_left();
     tn_free(mcp);
 }

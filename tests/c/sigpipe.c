@@ -22,7 +22,7 @@ int main(void) {
     mcp = load_all(&servers);
 
     EXPECT(call_tool(mcp, "deaf_odd", NULL, NULL), TN_OK);
-    WAIT_FOR(input_closed, 10000);
+    WAIT_FOR(input_closed);
     result = call_tool(mcp, "deaf_odd", NULL, NULL);
     CHECK_STATUS(result, TN_E_TRANSPORT);
     CHECK(tn_result_is_error(result));

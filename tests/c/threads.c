@@ -105,7 +105,7 @@ static void round_of(int number) {
     started = ended = 0;
     for (int i = 0; i < CALLERS; i++)
         callers[i] = start_thread(keep_calling, (void *)(intptr_t)i);
-    WAIT_FOR(__atomic_load_n(&ended, __ATOMIC_SEQ_CST) > 50, 10000);
+    WAIT_FOR(__atomic_load_n(&ended, __ATOMIC_SEQ_CST) > 50);
     /* In another order each time, and each twice, so that a second free meets the first. */
     for (int i = 0; i < 2 * KINDS; i++)
         disturbers[i] = start_thread(disturb[(i * 5 + number) % KINDS], NULL);
@@ -113,7 +113,7 @@ static void round_of(int number) {
         join_thread(disturbers[i]);
     stop = true;
     /* A call that outlives every reference to its source and its context is ended by nothing else. */
-    EXPECT(tn_shutdown(20000u * (unsigned)slowness()), TN_OK);
+    EXPECT(tn_shutdown(PATIENCE_MS), TN_OK);
     for (int i = 0; i < CALLERS; i++)
         join_thread(callers[i]);
     CHECK_INT(ended, started);

@@ -51,12 +51,22 @@ impl Server {
         let began = Instant::now();
         let Some(config) = &self.config else { return Err(Problem::new(self.not_up())) };
         let mut known_legacy = self.legacy.load(Ordering::Relaxed);
+        let mut old = match config.transport {
+            Transport::Http { sse, .. } => sse || self.old.load(Ordering::Relaxed),
+            Transport::Stdio { .. } => false,
+        };
+        // What the server said to the transport that was tried first, if it did not speak the other one either.
+        let mut refusal: Option<Problem> = None;
         loop {
-            let Started { mux, link, changes, service } = self.start(config).await?;
+            let Started { mux, link, changes, service } = match self.start(config, old).await {
+                Ok(started) => started,
+                Err(problem) => return Err(refusal.unwrap_or(problem)),
+            };
             let hello = &self.shared.hello;
             let exchanges = link.remote().is_some();
             let negotiated =
-                handshake::negotiate(&mux, exchanges, config.lifecycle, known_legacy, hello, config.timeout).await;
+                handshake::negotiate(&mux, exchanges, config.lifecycle, known_legacy || old, hello, config.timeout)
+                    .await;
             let peer = match negotiated {
                 Ok(peer) => {
                     self.legacy.store(peer.era == Era::Legacy, Ordering::Relaxed);
@@ -73,8 +83,17 @@ impl Server {
                     known_legacy = true;
                     continue;
                 }
-                Err(Refused::Failed(failure)) => return Err(self.explain(failure, &mux, &link).await),
+                Err(Refused::Failed(failure)) => {
+                    let problem = self.explain(failure, &mux, &link).await;
+                    if refusal.is_none() && link.remote().is_some_and(Remote::may_speak_the_other) {
+                        refusal = Some(problem);
+                        old = !old;
+                        continue;
+                    }
+                    return Err(refusal.unwrap_or(problem));
+                }
             };
+            self.old.store(old, Ordering::Relaxed);
             if let Some(remote) = link.remote() {
                 // Before anything else runs on this thread: the next message has it already.
                 remote.set_version(&peer.version);
@@ -93,7 +112,7 @@ impl Server {
         }
     }
 
-    async fn start(&self, config: &ServerConfig) -> Result<Started, Problem> {
+    async fn start(&self, config: &ServerConfig, old: bool) -> Result<Started, Problem> {
         let failed = |failure: Failure| Problem::new(self.masked(failure).at(Phase::Start).of(&self.name));
         let shared = &self.shared;
         let changes = Arc::new(Changes::default());
@@ -113,7 +132,8 @@ impl Server {
                     local.await.map(Link::Local)
                 }
                 Transport::Http { url, headers, .. } => {
-                    let target = Target { url, headers, shown: self.shared.secrets.mask(&config.shown()).into_owned() };
+                    let shown = self.shared.secrets.mask(&config.shown()).into_owned();
+                    let target = Target { url, headers, shown, old };
                     let remote = Remote::start(target, mux.clone(), &self.name, secrets, &shared.tracker);
                     remote.await.map(Link::Remote)
                 }

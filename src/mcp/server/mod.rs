@@ -147,6 +147,8 @@ pub struct Server {
     state: Mutex<State>,
     /// The last handshake found it legacy.
     legacy: AtomicBool,
+    /// And to speak the HTTP+SSE transport.
+    old: AtomicBool,
     /// Held while the server is started again: one start at a time, however many calls wait for it.
     starting: tokio::sync::Mutex<()>,
 }
@@ -177,6 +179,7 @@ impl Server {
             source,
             state: Mutex::new(state),
             legacy: AtomicBool::new(false),
+            old: AtomicBool::new(false),
             starting: tokio::sync::Mutex::new(()),
         }
     }
@@ -494,6 +497,11 @@ impl State {
 }
 
 impl Session {
+    /// True if the server does not know it any more.
+    pub fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
     /// One request, as it is; `members` instead of the ask's own.
     pub fn request(&self, server: &Server, ask: &Ask<'_>, members: &str, limits: &Limits) -> mux::Call {
         let request = Request {

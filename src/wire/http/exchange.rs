@@ -38,12 +38,14 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The code of the error that stands for an answer which is no message: the server does not know what it was asked.
 const NOT_UNDERSTOOD: i64 = -32601;
+/// What is said of bad arguments, which may be about some session of the tool's own.
+const INVALID_PARAMS: i64 = -32602;
 
 /// The request of an exchange.
 #[derive(Clone, Copy)]
@@ -64,6 +66,10 @@ struct Place {
 impl Wire {
     /// Sends a message, and delivers what comes back. An error is the failure of the request that it was.
     pub async fn exchange(&self, post: Post) -> Result<(), Failure> {
+        let endpoint = self.endpoint.lock().clone();
+        if let Some(endpoint) = endpoint {
+            return self.post_old(post, &endpoint).await;
+        }
         let body = Bytes::from(post.bytes);
         let message = Raw::checked(std::str::from_utf8(&body).unwrap_or("{}"));
         let method = message.get("method").and_then(Raw::as_str).unwrap_or_default();
@@ -86,7 +92,7 @@ impl Wire {
             self.add_session(&mut headers);
         }
         let asked = post.request.map(|(id, kind)| Asked { id, kind, method: &method, modern });
-        let response = self.send(Method::POST, headers, body.clone()).await?;
+        let response = self.send(&self.target, Method::POST, headers, body.clone()).await?;
         let status = response.status();
         let Some(asked) = asked else { return self.delivered(response).await };
         if !status.is_success() {
@@ -128,8 +134,14 @@ impl Wire {
 
     /// One request and its answer's header. Follows redirects within the origin: nothing that was meant for one origin goes to
     /// another one.
-    async fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<Response<Incoming>, Failure> {
-        let mut target = self.target.clone();
+    pub(super) async fn send(
+        &self,
+        to: &Uri,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut target = to.clone();
         for _ in 0..=REDIRECTS {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
@@ -192,7 +204,7 @@ impl Wire {
         Err(self.failure(Status::Transport, &format!("the server answered {quoted}")))
     }
 
-    async fn head(&self, response: Response<Incoming>) -> Vec<u8> {
+    pub(super) async fn head(&self, response: Response<Incoming>) -> Vec<u8> {
         match Body::of(response) {
             Ok(body) => body.head(QUOTED).await,
             Err(_) => Vec::new(),
@@ -258,15 +270,7 @@ impl Wire {
         let quoted = answer::quoted(self, status, &headers, &body);
         let code = status.as_u16();
         if matches!(code, 401 | 403) {
-            let challenge = Challenge::of(&headers);
-            let mut why = format!("the server refused {} with {}", asked.method, answer::named(status));
-            if Challenge::is_asked(status, &challenge) {
-                why.push_str(": ");
-                why.push_str(&challenge.advice());
-                *self.challenge.lock() = Some(challenge);
-                return Err(self.failure(Status::Auth, &why));
-            }
-            return Err(self.failure(Status::Auth, &format!("the server refused {}: {quoted}", asked.method)));
+            return Err(self.unauthorized(asked.method, status, &headers, &body));
         }
         if self.notice_lost_session(status, &body) {
             let failure =
@@ -293,6 +297,18 @@ impl Wire {
         Err(Failure { again, ..failure })
     }
 
+    /// The failure of what was refused to us; what the server asks for is kept.
+    pub(super) fn unauthorized(&self, what: &str, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+        let challenge = Challenge::of(headers);
+        if !Challenge::is_asked(status, &challenge) {
+            let quoted = answer::quoted(self, status, headers, body);
+            return self.failure(Status::Auth, &format!("the server refused {what}: {quoted}"));
+        }
+        let why = format!("the server refused {what} with {}: {}", answer::named(status), challenge.advice());
+        *self.challenge.lock() = Some(challenge);
+        self.failure(Status::Auth, &why)
+    }
+
     /// True if the answer says that there is no such session: a 404, or a 400 that speaks of it. A 404 that says that there is no
     /// such method speaks of something else.
     fn notice_lost_session(&self, status: StatusCode, body: &[u8]) -> bool {
@@ -302,7 +318,7 @@ impl Wire {
         let code = error(body).and_then(|error| error.get("code")?.as_i64());
         let lost = match status.as_u16() {
             404 => code != Some(NOT_UNDERSTOOD),
-            400 => memchr::memmem::find(&body.to_ascii_lowercase(), b"session").is_some(),
+            400 if code != Some(INVALID_PARAMS) => memchr::memmem::find(&body.to_ascii_lowercase(), b"session").is_some(),
             _ => false,
         };
         if lost {
@@ -401,14 +417,14 @@ impl Wire {
         if let Some(last_id) = last_id {
             insert(&mut headers, LAST_EVENT, last_id);
         }
-        self.send(Method::GET, headers, Bytes::new()).await
+        self.send(&self.target, Method::GET, headers, Bytes::new()).await
     }
 
     /// Tells the server that the session is over.
     pub async fn delete(&self) {
         let mut headers = self.base.clone();
         self.add_session(&mut headers);
-        match self.send(Method::DELETE, headers, Bytes::new()).await {
+        match self.send(&self.target, Method::DELETE, headers, Bytes::new()).await {
             Ok(response) => log::at!(Debug, "wire", "{}: DELETE: {}", self.server, answer::named(response.status())),
             Err(failure) => log::at!(Debug, "wire", "{}: DELETE: {failure}", self.server),
         }
@@ -452,7 +468,7 @@ impl Wire {
         ended
     }
 
-    fn event(&self, event: Event, request: Option<u64>) {
+    pub(super) fn event(&self, event: Event, request: Option<u64>) {
         match event {
             Event::Message { name: None, data } => self.mux.deliver_to(data, request),
             Event::Message { name: Some(name), data } if name == "message" => self.mux.deliver_to(data, request),

@@ -3,6 +3,7 @@
 //! - [`exchange`]: one message, one POST, and what comes back; the streams of the legacy era and their resumption
 //! - [`answer`]: what an answer means that is no message
 //! - [`body`]: bodies, plain or packed, up to a limit
+//! - [`old`]: the HTTP+SSE transport before it
 //! - [`connect`]: connections, TLS, proxies
 //! - [`url`]: what of a URL is shown, where a redirect leads
 //!
@@ -13,6 +14,7 @@ mod answer;
 mod body;
 mod connect;
 mod exchange;
+mod old;
 mod url;
 
 use std::collections::HashMap;
@@ -63,12 +65,14 @@ pub(super) struct Wire {
     base: HeaderMap,
     /// What the legacy era adds to it.
     session: Mutex<Option<HeaderValue>>,
+    /// Where messages go over the old transport.
+    endpoint: Mutex<Option<Uri>>,
     version: Mutex<Option<HeaderValue>>,
     /// An answer came, whatever it was.
     reached: AtomicBool,
     /// The server does not know the session any more.
     lost: AtomicBool,
-    /// `initialize` was refused as by a server of the old HTTP+SSE transport.
+    /// The server refused what this transport begins with.
     refused: AtomicBool,
     challenge: Mutex<Option<Challenge>>,
     /// Ends every connection.
@@ -87,6 +91,8 @@ pub struct Target<'a> {
     pub headers: &'a [(String, String)],
     /// The URL as messages show it.
     pub shown: String,
+    /// It speaks the old HTTP+SSE transport.
+    pub old: bool,
 }
 
 impl Remote {
@@ -104,7 +110,10 @@ impl Remote {
         let base = base_headers(target.headers, parsed.authorization).map_err(failed)?;
         let stop = CancellationToken::new();
         let (client, route) = connect::client(&parsed.uri, tracker, &stop).await.map_err(failed)?;
-        mux.set_exchanges();
+        let old = target.old;
+        if !old {
+            mux.set_exchanges();
+        }
         let wire = Arc::new(Wire {
             mux,
             server: server.to_owned(),
@@ -115,6 +124,7 @@ impl Remote {
             url: target.shown,
             base,
             session: Mutex::default(),
+            endpoint: Mutex::default(),
             version: Mutex::default(),
             reached: AtomicBool::new(false),
             lost: AtomicBool::new(false),
@@ -131,7 +141,7 @@ impl Remote {
             async move {
                 let _gone = gone;
                 let closed = closed;
-                serve(&wire).await;
+                serve(&wire, old).await;
                 tokio::select! {
                     () = wire.goodbye() => {}
                     () = at_once.cancelled() => {}
@@ -162,8 +172,9 @@ impl Remote {
         self.wire.set_lost();
     }
 
-    /// True if the server refused `initialize` as one of the old HTTP+SSE transport does.
-    pub fn may_be_old(&self) -> bool {
+    /// True if the server refused what this transport begins with, as one does that speaks the other: streamable HTTP, or the
+    /// old HTTP+SSE (MCP, transports, backwards compatibility).
+    pub fn may_speak_the_other(&self) -> bool {
         self.wire.refused.load(Ordering::Relaxed)
     }
 
@@ -250,10 +261,16 @@ fn is_ours(name: &HeaderName) -> bool {
 }
 
 /// Serves the session until the mux is closed.
-async fn serve(wire: &Arc<Wire>) {
-    let mut exchanges = Exchanges { wire, tasks: JoinSet::new(), open: HashMap::new() };
+async fn serve(wire: &Arc<Wire>, old: bool) {
+    let mut exchanges = Exchanges { wire, old, tasks: JoinSet::new(), open: HashMap::new() };
+    let driven = async {
+        match if old { exchanges.open_old().await } else { Ok(()) } {
+            Ok(()) => exchanges.drive().await,
+            Err(failure) => wire.mux.close(failure),
+        }
+    };
     tokio::select! {
-        () = exchanges.drive() => {}
+        () = driven => {}
         () = wire.mux.keep_time() => {}
     }
     exchanges.tasks.shutdown().await;
@@ -262,12 +279,28 @@ async fn serve(wire: &Arc<Wire>) {
 /// The exchanges that are under way.
 struct Exchanges<'a> {
     wire: &'a Arc<Wire>,
+    old: bool,
     /// Each gives the id of its request.
     tasks: JoinSet<Option<u64>>,
     open: HashMap<u64, AbortHandle>,
 }
 
 impl Exchanges<'_> {
+    /// Opens the stream of the old transport; its end is the end of the session.
+    async fn open_old(&mut self) -> Result<(), Failure> {
+        let stream = tokio::select! {
+            opened = self.wire.open_old() => opened?,
+            () = self.wire.mux.ended().cancelled() => return Ok(()),
+        };
+        let wire = self.wire.clone();
+        self.tasks.spawn(async move {
+            let failure = wire.clone().follow_old(stream).await;
+            wire.mux.close(failure);
+            None
+        });
+        Ok(())
+    }
+
     async fn drive(&mut self) {
         loop {
             while let Some(turn) = self.wire.mux.take_turn(self.open.len() < AT_ONCE) {
@@ -285,7 +318,7 @@ impl Exchanges<'_> {
                 return;
             }
             if self.open.is_empty() && self.wire.lost.load(Ordering::Relaxed) {
-                self.wire.mux.close(Failure::new(Status::Transport, "the server does not know the session any more"));
+                self.wire.mux.close(Failure::new(Status::Closed, "the server does not know the session any more"));
                 return;
             }
             tokio::select! {
@@ -305,8 +338,9 @@ impl Exchanges<'_> {
         let exchange = self.tasks.spawn(async move {
             // However it ends, nobody waits for it any longer.
             let mut ended = Ended { wire: &wire, id };
-            if let Err(failure) = wire.exchange(post).await {
-                ended.with(failure);
+            match wire.exchange(post).await {
+                Ok(()) => ended.id = None,
+                Err(failure) => ended.with(failure),
             }
             id
         });
@@ -326,7 +360,7 @@ impl Exchanges<'_> {
             }
             () = self.wire.mux.ended().cancelled() => return,
         }
-        if self.wire.mux.era() == Era::Legacy {
+        if self.wire.mux.era() == Era::Legacy && !self.old {
             let wire = self.wire.clone();
             self.tasks.spawn(async move {
                 wire.listen().await;
@@ -340,7 +374,7 @@ fn is_initialized(post: &Post) -> bool {
     post.request.is_none() && memchr::memmem::find(&post.bytes, b"\"notifications/initialized\"").is_some()
 }
 
-/// Ends a request whose exchange has ended without an answer to it.
+/// Ends a request whose exchange was broken off.
 struct Ended<'a> {
     wire: &'a Wire,
     id: Option<u64>,

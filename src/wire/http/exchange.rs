@@ -318,7 +318,9 @@ impl Wire {
         let code = error(body).and_then(|error| error.get("code")?.as_i64());
         let lost = match status.as_u16() {
             404 => code != Some(NOT_UNDERSTOOD),
-            400 if code != Some(INVALID_PARAMS) => memchr::memmem::find(&body.to_ascii_lowercase(), b"session").is_some(),
+            400 if code != Some(INVALID_PARAMS) => {
+                memchr::memmem::find(&body.to_ascii_lowercase(), b"session").is_some()
+            }
             _ => false,
         };
         if lost {

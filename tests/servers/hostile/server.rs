@@ -362,6 +362,17 @@ pub fn raw(bytes: &[u8]) {
     }
 }
 
+/// What [`crash`] unwinds with where the server is no process of its own.
+pub struct Crash;
+
+/// Ends the process, or what stands for it.
+pub fn crash(status: i32) -> ! {
+    if SINK.with_borrow(Option::is_some) {
+        std::panic::resume_unwind(Box::new(Crash));
+    }
+    exit(status)
+}
+
 /// Does nothing more, until the end of the process.
 pub fn hang() -> ! {
     loop {

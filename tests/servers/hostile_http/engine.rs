@@ -2,7 +2,7 @@
 //! answers or belongs to.
 
 use std::collections::HashMap;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
@@ -11,7 +11,7 @@ use std::thread;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::stdio::server::{Behaviour, Server, write_to};
+use super::stdio::server::{Behaviour, Crash, Server, write_to};
 
 /// A line that grows longer is passed on in parts.
 const LONG: usize = 256 * 1024;
@@ -112,12 +112,23 @@ impl Engine {
                     engine.write(bytes);
                 }
             }));
-            if !engine.started.swap(true, Ordering::Relaxed) {
-                server.start();
-            }
-            server.receive(&message);
-            if let Some(sender) = sender {
-                let _ = sender.send(Piece::Quiet);
+            let worked = catch_unwind(AssertUnwindSafe(|| {
+                if !engine.started.swap(true, Ordering::Relaxed) {
+                    server.start();
+                }
+                server.receive(&message);
+            }));
+            match (worked, sender) {
+                (Ok(()), Some(sender)) => {
+                    let _ = sender.send(Piece::Quiet);
+                }
+                (Err(why), _) if why.is::<Crash>() => {
+                    // A process would have ended, and all its connections with it.
+                    let mut routes = engine.routes.lock();
+                    routes.open.clear();
+                    routes.standalone = None;
+                }
+                _ => {}
             }
         });
     }

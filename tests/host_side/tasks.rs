@@ -122,9 +122,6 @@ fn the_end_of_the_session_ends_the_call() {
     }
     host.close();
     host.end(call).failed("TN_E_CLOSED", "closed");
-
-    let host = self::host(&[]);
-    host.call("crash", json!({})).failed("TN_E_TRANSPORT", "status 3");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::common::{Context, GENEROUS, hostile, load, until};
-use crate::{ERAS, connected, echoes, odd, received, receives};
+use crate::common::{Context, GENEROUS, until};
+use crate::{ERAS, connected, echoes, received, receives};
 
 #[test]
 fn row_35_a_call_never_answered_ends_by_its_time_out_and_is_cancelled() {
@@ -74,4 +74,22 @@ fn row_36_a_flood_of_requests_that_reads_no_answers_costs_bounded_memory() {
     let grown = crate::soak::rss().saturating_sub(before);
     assert!(grown < 40 << 20, "{} MiB", grown >> 20);
     loaded.close();
+}
+
+#[test]
+fn progress_of_the_call_itself_restarts_its_clock() {
+    for era in ERAS {
+        let loaded = connected("progress-forever", era, &["--interval", "20"]);
+        let context = Context::idle(1_000);
+        let done = thread::scope(|scope| {
+            let call = scope.spawn(|| loaded.call_with("s_odd", json!({}), &context));
+            // Three times the silence that it may have.
+            thread::sleep(Duration::from_millis(3_000));
+            assert!(!call.is_finished());
+            context.cancel();
+            call.join().unwrap()
+        });
+        done.failed("TN_E_CANCELLED", &[]);
+        receives(&loaded, "notifications/cancelled");
+    }
 }

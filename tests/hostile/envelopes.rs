@@ -1,7 +1,7 @@
 //! Texts, envelopes and error objects, however they travel.
 
-use crate::common::{Context, GENEROUS, hostile, hostile_within, load_with};
-use crate::{ERAS, connected, echoes, fails, odd, received, works};
+use crate::common::{GENEROUS, hostile, load_with};
+use crate::{ERAS, connected, echoes, odd};
 use serde_json::{Value, json};
 
 #[test]

@@ -1,9 +1,9 @@
 //! Bytes and lines: what only a pipe has.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::common::{Context, GENEROUS, hostile, hostile_within, load_with};
-use crate::{ERAS, connected, echoes, fails, odd, received, works};
+use crate::{ERAS, connected, echoes, fails, received, works};
 
 #[test]
 fn row_01_noise_is_skipped_and_never_answered() {

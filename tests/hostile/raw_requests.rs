@@ -1,7 +1,7 @@
 //! Any request of the host's, however it travels.
 
-use crate::common::{Context, GENEROUS, hostile, inventory, load};
-use crate::{ERAS, connected, echoes, received, receives};
+use crate::common::GENEROUS;
+use crate::{ERAS, connected, echoes, received};
 use serde_json::json;
 
 #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::common::{Context, GENEROUS, hostile, inventory, load};
-use crate::{ERAS, connected, echoes, received, receives};
+use crate::common::{Context, hostile, inventory, load};
+use crate::{ERAS, connected, echoes, receives};
 
 #[test]
 fn the_inventory_has_the_servers_own_names_and_no_filter() {

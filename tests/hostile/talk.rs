@@ -3,7 +3,6 @@
 use crate::common::{Context, GENEROUS, hostile, load, until};
 use crate::{ERAS, connected, echoes, odd, received, receives};
 use serde_json::json;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -71,24 +70,6 @@ fn row_36_a_flood_of_progress_and_of_changes() {
         echoes(&loaded);
         let lists = received(&loaded).iter().filter(|line| line.contains("\"tools/list\"")).count();
         assert!(lists <= 2, "{lists} lists");
-    }
-}
-
-#[test]
-fn progress_of_the_call_itself_restarts_its_clock() {
-    for era in ERAS {
-        let loaded = connected("progress-forever", era, &["--interval", "20"]);
-        let context = Context::idle(1_000);
-        let done = thread::scope(|scope| {
-            let call = scope.spawn(|| loaded.call_with("s_odd", json!({}), &context));
-            // Three times the silence that it may have.
-            thread::sleep(Duration::from_millis(3_000));
-            assert!(!call.is_finished());
-            context.cancel();
-            call.join().unwrap()
-        });
-        done.failed("TN_E_CANCELLED", &[]);
-        receives(&loaded, "notifications/cancelled");
     }
 }
 

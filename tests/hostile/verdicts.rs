@@ -1,7 +1,7 @@
 //! What answers to `server/discover` and `initialize` mean, however they travel.
 
-use crate::common::{GENEROUS, Loaded, hostile, hostile_within, load, load_with, scratch};
-use crate::{connects, echoes, fails, fails_at_once, received, works};
+use crate::common::{GENEROUS, hostile};
+use crate::{fails_at_once, received, works};
 use serde_json::json;
 
 #[test]

@@ -367,10 +367,21 @@ pub struct Crash;
 
 /// Ends the process, or what stands for it.
 pub fn crash(status: i32) -> ! {
+    crash_here();
+    exit(status)
+}
+
+/// The same, by a signal.
+pub fn abort() -> ! {
+    crash_here();
+    std::process::abort()
+}
+
+/// Ends what stands for the process, if it is none.
+fn crash_here() {
     if SINK.with_borrow(Option::is_some) {
         std::panic::resume_unwind(Box::new(Crash));
     }
-    exit(status)
 }
 
 /// Does nothing more, until the end of the process.

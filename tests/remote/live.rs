@@ -31,8 +31,7 @@ fn subscribed(server: &Server) -> Vec<Value> {
 #[test]
 fn a_question_on_either_stream_is_answered_by_a_post_of_the_session() {
     for aside in ["post", "get"] {
-        let (server, host) =
-            host("asks-elicitation", "legacy", &["--aside", aside], json!({"elicitation": true}));
+        let (server, host) = host("asks-elicitation", "legacy", &["--aside", aside], json!({"elicitation": true}));
         let call = host.begin("odd", json!({}), None);
         let (id, asked) = host.asked();
         assert_eq!((&asked["server"], &asked["kind"]), (&json!("s"), &json!("input")));

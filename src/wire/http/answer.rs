@@ -102,7 +102,7 @@ impl Wire {
 
 /// True if nothing of the request was sent, because the connection for it had been closed.
 pub fn is_unsent(error: &legacy::Error) -> bool {
-    chain(error).any(|cause| cause.is::<ClosedWhileIdle>())
+    !error.is_connect() && chain(error).any(|cause| cause.is::<ClosedWhileIdle>())
 }
 
 /// An error and its causes. What an I/O error holds is not its cause to the standard library, but that of what holds it.

@@ -23,6 +23,8 @@ use crate::wire::sse::{Event, Events};
 
 /// So often a request follows a redirect.
 const REDIRECTS: usize = 5;
+/// So many kept connections that turn out to be closed are passed over, before the request is given up.
+const STALE: usize = 8;
 /// How much is read of an answer that is quoted only.
 const QUOTED: usize = 64 * 1024;
 /// How long a stream may go on after it has brought its reply, before its connection is given up.
@@ -46,6 +48,9 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 const NOT_UNDERSTOOD: i64 = -32601;
 /// What is said of bad arguments, which may be about some session of the tool's own.
 const INVALID_PARAMS: i64 = -32602;
+
+/// No request has this id: what cannot be read in a stream of the server's own is no reply to anything.
+const NO_REQUEST: u64 = 0;
 
 /// The request of an exchange.
 #[derive(Clone, Copy)]
@@ -150,13 +155,15 @@ impl Wire {
             if let Some(authorization) = self.route.authorization() {
                 request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
             }
-            let response = loop {
-                match self.client.request(request.clone()).await {
+            let mut answered = self.client.request(request.clone()).await;
+            for _ in 0..STALE {
+                match answered {
                     // That connection is used no more; the next one may be as old.
-                    Err(error) if answer::is_unsent(&error) => continue,
-                    answered => break answered.map_err(|error| self.unanswered(&error))?,
+                    Err(error) if answer::is_unsent(&error) => answered = self.client.request(request.clone()).await,
+                    _ => break,
                 }
-            };
+            }
+            let response = answered.map_err(|error| self.unanswered(&error))?;
             self.reached.store(true, Ordering::Relaxed);
             let status = response.status();
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -358,13 +365,10 @@ impl Wire {
                 Ok(response) if response.status().is_success() && Media::of(response.headers()) == Media::Events => {
                     ended = self.events(response, Some(asked.id), &mut place).await;
                 }
+                Ok(response) if is_outage(response.status()) => ended = Err(answer::named(response.status())),
                 Ok(response) => {
                     let status = response.status();
                     let body = self.head(response).await;
-                    if is_outage(status) {
-                        ended = Err(answer::named(status));
-                        continue;
-                    }
                     self.notice_lost_session(status, &body);
                     return Err(broke(&format!("{why}; and it does not resume it: {}", answer::named(status))));
                 }
@@ -443,7 +447,8 @@ impl Wire {
         let mut events = Events::new(self.mux.limit);
         let mut until: Option<Instant> = None;
         let ended = loop {
-            let mut feed = |bytes: &[u8]| events.feed(bytes, &mut |event| self.event(event, request));
+            let exchange = Some(request.unwrap_or(NO_REQUEST));
+            let mut feed = |bytes: &[u8]| events.feed(bytes, &mut |event| self.event(event, exchange));
             let read = body.read(&mut feed);
             let read = match until {
                 None => read.await,
@@ -482,7 +487,7 @@ impl Wire {
     }
 }
 
-/// The server may be well again soon.
+/// The server, or what stands before it, cannot answer now: that says nothing of what was asked.
 fn is_outage(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status.as_u16(), 408 | 429)
 }

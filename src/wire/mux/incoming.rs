@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use rmcp::model::ServerJsonRpcMessage;
 use tokio::time::Instant;
@@ -221,10 +220,6 @@ impl Mux {
         let head = broken::head(bytes);
         let mut state = self.state.lock();
         let id = head.id.or(exchange).or_else(|| {
-            // Where each request has an exchange of its own, what comes outside of them answers none.
-            if self.exchanges.load(Ordering::Relaxed) {
-                return None;
-            }
             let asked = |call: &&Pending| call.written && call.kind != RequestKind::Subscription;
             let mut asked = state.pending.iter().filter(|(_, call)| asked(call)).map(|(id, _)| *id);
             asked.next().filter(|_| asked.next().is_none())

@@ -136,7 +136,8 @@ fn a_subscription_that_is_refused_says_why_and_spoils_nothing() {
     host.request("resources/subscribe", json!({"uri": "refused://x"})).failed("TN_E_SERVER", "no such resource");
     // The next one has to wait for its own answer, which shows that the rest was subscribed again without it.
     assert!(!host.request("resources/subscribe", json!({"uri": "fixture://c"})).is_error);
-    assert_eq!(subscribed(&host).last().unwrap(), &json!(["fixture://a", "fixture://c"]));
+    // Over HTTP the two come over two connections.
+    assert!(subscribed(&host)[3..].contains(&json!(["fixture://a", "fixture://c"])), "{:?}", subscribed(&host));
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! What servers say in the middle of a call, however it travels.
 
 use crate::common::{Context, GENEROUS, hostile, load, until};
-use crate::{ERAS, connected, echoes, odd, received, receives};
+use crate::{ERAS, connected, echoes, odd, received};
 use serde_json::json;
-use std::thread;
 use std::time::Duration;
 
 #[test]

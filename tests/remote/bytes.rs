@@ -111,10 +111,9 @@ fn what_is_odd_but_right() {
 fn two_segments_do_not_stall_a_kept_connection() {
     for era in ERAS {
         let remote = works("two-segments", era, &[]);
-        let began = std::time::Instant::now();
-        (0..50).for_each(|_| remote.echoes());
-        // The server takes 2 ms of each; a delayed acknowledgement would cost 40.
-        assert!(began.elapsed().as_millis() < 50 * 30, "{:?}", began.elapsed());
+        // A delayed acknowledgement costs 40 ms. A busy machine may cost some calls as much, but not most of them.
+        let slow = (0..50).filter(|_| remote.odd().took.as_millis() >= 40).count();
+        assert!(slow < 25, "{slow} of 50 calls were held back");
     }
 }
 

@@ -10,8 +10,11 @@ static const char *program;
 static tn_mcp *load(unsigned long count, const char *tools) {
     char *config = room_for(count * (strlen(program) + 64) + 64);
     size_t at = (size_t)sprintf(config, "{\"mcpServers\":{");
-    for (unsigned long i = 0; i < count; i++)
-        at += (size_t)sprintf(config + at, "%s\"s%lu\":{\"command\":\"%s\",\"args\":[\"%s\"]}", i ? "," : "", i, program, tools);
+    for (unsigned long i = 0; i < count; i++) {
+        at += (size_t)sprintf(config + at, "%s\"s%lu\":", i ? "," : "", i);
+        at += (size_t)(strncmp(program, "http", 4) ? sprintf(config + at, "{\"command\":\"%s\",\"args\":[\"%s\"]}", program, tools)
+                                                   : sprintf(config + at, "{\"url\":\"%s\"}", program));
+    }
     sprintf(config + at, "}}");
     tn_result *result = tn_mcp_load(config, NULL, NULL, NULL);
     const char *document = tn_result_json(result, NULL);

@@ -612,6 +612,10 @@ struct tn_result *tn_mcp_status(const struct tn_mcp *mcp);
  * The document is the reply's `result`, byte for byte. If the server answers with an error the status is TN_E_SERVER and
  * `error.data` of the document is the server's error object, byte for byte.
  *
+ * A server of 2026-07-28 can say how long its answer to server/discover, to a list or to resources/read stays good (`ttlMs`).
+ * Until then, until it announces a change, or until it is started again, the same request gets the same answer without the
+ * server being asked. Params with a `_meta`, if only `{}`, are always sent.
+ *
  * @param mcp      a source
  * @param server   the server's name in the config; unknown: TN_E_NOT_FOUND
  * @param method   the method
@@ -648,6 +652,55 @@ tn_status tn_mcp_request_submit(struct tn_mcp *mcp,
                                 struct tn_context *context,
                                 struct tn_queue *queue,
                                 uint64_t id);
+
+/**
+ * Reads one file of a skill, if it is what the skill's entry says it is. BLOCKS. For servers with the extension
+ * io.modelcontextprotocol/skills; tn_mcp_request with "skills/list" says which skills they have, and reads nothing of them.
+ *
+ * The file must be listed in the entry, have its size and its sha256 digest, and SKILL.md the entry's frontmatter, field by
+ * field. Else the read is refused: TN_E_PROTOCOL, with a message that names the skill, the file, what was found and what was
+ * expected; nothing of the file is handed out. A skill whose resources are "dynamic" cannot be verified, and is refused. That
+ * a file is as listed does not make it safe: both come from the same server.
+ *
+ * The document: {"output":"…","isError":false,"metadata":{"server":"…","skill":"…","uri":"…"},"parts":[…],"contents":[…],
+ * "skill":{…}}. `contents` holds the file as the server sent it, `skill` the entry that it was checked against: while the
+ * skill is in use, read its other files with this entry, and the server cannot exchange them.
+ *
+ *     tn_result *read = tn_mcp_skill_read(mcp, "docs", "skill://pdf-processing/SKILL.md", NULL, NULL);
+ *
+ * @param mcp      a source
+ * @param server   the server's name in the config; unknown: TN_E_NOT_FOUND
+ * @param skill    the skill: its entry, as skills/list or skills/get gave it (first character `{`), or the uri of its SKILL.md,
+ *                 and then the server is asked for the entry
+ * @param uri      the file, as the entry has it; or NULL for SKILL.md
+ * @param context  as for tn_tool_execute; or NULL
+ * @return         a result, yours to free; its status is one of those of tn_mcp_request. TN_E_NOT_FOUND too if the server has
+ *                 no skills, or not this one
+ *
+ * Any thread, but no callback of the library.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+struct tn_result *tn_mcp_skill_read(struct tn_mcp *mcp,
+                                    const char *server,
+                                    const char *skill,
+                                    const char *uri,
+                                    struct tn_context *context);
+
+/**
+ * tn_mcp_skill_read without blocking; as tn_mcp_request_submit.
+ *
+ * # Safety
+ * Strings are NULL or end with a NUL.
+ */
+tn_status tn_mcp_skill_read_submit(struct tn_mcp *mcp,
+                                   const char *server,
+                                   const char *skill,
+                                   const char *uri,
+                                   struct tn_context *context,
+                                   struct tn_queue *queue,
+                                   uint64_t id);
 
 /**
  * Ends a server and starts it again, with a new count of failures; tools are listed anew. BLOCKS.

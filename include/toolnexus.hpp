@@ -1041,6 +1041,26 @@ class source : public detail::object<tn_mcp> {
     return request_async(server, method, params, detail::use_future{}, context);
   }
 
+  /* For `uri` in read_skill: SKILL.md itself. */
+  static constexpr const char *skill_md = nullptr;
+  /* Reads a file of a skill, if it is what the skill's entry says: see tn_mcp_skill_read. `skill` is the entry, as JSON, or the uri
+   * of SKILL.md; what does not verify is an error with status::protocol. */
+  result read_skill(text server, text skill, text uri = skill_md, with context = {}) {
+    return detail::succeeded(try_read_skill(server, skill, uri, context));
+  }
+  result try_read_skill(text server, text skill, text uri = skill_md, with context = {}) {
+    return result(tn_mcp_skill_read(get(), server.c_str(), skill.c_str(), uri.c_str(), context.get()));
+  }
+  template <class To, class = detail::if_completion<To>>
+  auto read_skill_async(text server, text skill, text uri, To &&to, with context = {}) {
+    return detail::begin_document(std::forward<To>(to), [&](tn_queue *queue, std::uint64_t id) {
+      return tn_mcp_skill_read_submit(get(), server.c_str(), skill.c_str(), uri.c_str(), context.get(), queue, id);
+    });
+  }
+  std::future<result> read_skill_async(text server, text skill, text uri = skill_md, with context = {}) {
+    return read_skill_async(server, skill, uri, detail::use_future{}, context);
+  }
+
   /* Ends a server and starts it again; all of them without a name. */
   result restart(text server, with context = {}) { return detail::succeeded(try_restart(server, context)); }
   result restart(with context = {}) { return detail::succeeded(try_restart(context)); }

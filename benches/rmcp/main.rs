@@ -1,4 +1,5 @@
-//! The same rows as `floor.c`, through the Rust SDK as it comes, on a `current_thread` runtime, which suits it best.
+//! The same rows as `floor.c`, through the Rust SDK as it comes, on a `current_thread` runtime, which suits it best. Run under the
+//! name `rmcp-pooled` it keeps its HTTP connections, which by its own settings it does not.
 
 use std::io::{Error, Write};
 use std::process::{Child, Command, Stdio};
@@ -6,45 +7,67 @@ use std::time::{Duration, Instant};
 
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{Peer, RoleClient};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A running server and the session with it.
+/// A running server and the session with it. A server with an address is no process of ours.
 struct Session {
-    process: Child,
+    process: Option<Child>,
     service: RunningService<RoleClient, ()>,
     tools: usize,
 }
 
 impl Session {
     async fn start(program: String, tools: String) -> Result<Session, Failure> {
-        let mut process = Command::new(program)
-            .arg(tools)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err("the server has no pipes".into());
+        let (process, service) = if program.starts_with("http://") {
+            (None, connect(program).await?)
+        } else {
+            let (process, service) = spawn(program, tools).await?;
+            (Some(process), service)
         };
-        let (from, to) = (pipe::Receiver::from_owned_fd(stdout.into())?, pipe::Sender::from_owned_fd(stdin.into())?);
-        // Its default is less than 16 MiB of text take, and a longer line is waited for in vain.
-        let pipes = AsyncRwTransport::new(from, to).with_max_line_length(64 * 1024 * 1024);
-        let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-        let service = serve_client_with_lifecycle((), pipes, lifecycle).await?;
         let tools = service.list_all_tools().await?.len();
         Ok(Session { process, service, tools })
     }
 
-    async fn stop(mut self) -> Result<(), Failure> {
+    async fn stop(self) -> Result<(), Failure> {
         self.service.cancel().await?;
-        self.process.wait()?;
+        if let Some(mut process) = self.process {
+            process.wait()?;
+        }
         Ok(())
     }
+}
+
+fn lifecycle() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+}
+
+async fn spawn(program: String, tools: String) -> Result<(Child, RunningService<RoleClient, ()>), Failure> {
+    let mut process =
+        Command::new(program).arg(tools).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
+        return Err("the server has no pipes".into());
+    };
+    let (from, to) = (pipe::Receiver::from_owned_fd(stdout.into())?, pipe::Sender::from_owned_fd(stdin.into())?);
+    // Its default is less than 16 MiB of text take, and a longer line is waited for in vain.
+    let pipes = AsyncRwTransport::new(from, to).with_max_line_length(64 * 1024 * 1024);
+    Ok((process, serve_client_with_lifecycle((), pipes, lifecycle()).await?))
+}
+
+async fn connect(address: String) -> Result<RunningService<RoleClient, ()>, Failure> {
+    let http = if std::env::args().next().is_some_and(|name| name.ends_with("-pooled")) {
+        let config = StreamableHttpClientTransportConfig::with_uri(address);
+        StreamableHttpClientTransport::with_client(reqwest::Client::new(), config)
+    } else {
+        StreamableHttpClientTransport::from_uri(address)
+    };
+    Ok(serve_client_with_lifecycle((), http, lifecycle()).await?)
 }
 
 /// Calls, and reads the text.

@@ -69,20 +69,35 @@ func result(t *testing.T) func(*toolnexus.Result, error) *toolnexus.Result {
 	}
 }
 
+// arrives waits until the hostile server has got so many calls of odd.
+func arrives(t *testing.T, source *toolnexus.Source, calls int) {
+	received := tool(t, source, "x_received")
+	for {
+		got, err := received.Execute(t.Context(), nil)
+		if err != nil || strings.Count(got.Output, `"name":"odd"`) >= calls {
+			return
+		}
+	}
+}
+
 func TestEndOfContext(t *testing.T) {
 	source := load(t, config(t, "hostile", "never-answers"))
 	odd := tool(t, source, "x_odd")
 	reason := errors.New("the user went away")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(20*time.Millisecond, func() { cancel(reason) })
+	go func() {
+		arrives(t, source, 1)
+		cancel(reason)
+	}()
 	_, err := odd.Execute(ctx, nil)
 	for _, target := range []error{reason, context.Canceled, toolnexus.ErrCancelled} {
 		if !errors.Is(err, target) {
 			t.Errorf("%v is not %v", err, target)
 		}
 	}
-	late, cancelLate := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	// Long enough for the call to reach the server, also on a busy machine.
+	late, cancelLate := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancelLate()
 	if _, err := odd.Execute(late, nil); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, toolnexus.ErrTimeout) {
 		t.Errorf("the deadline of the context gave %v", err)
@@ -96,6 +111,34 @@ func TestEndOfContext(t *testing.T) {
 	}
 	if _, err := toolnexus.Load(ctx, config(t, "tiny")); !errors.Is(err, reason) {
 		t.Errorf("a load with an ended context gave %v", err)
+	}
+}
+
+func TestSkills(t *testing.T) {
+	const skill = "skill://acme/pdf/SKILL.md"
+	source := load(t, config(t, "hostile", "skills"))
+	read, err := source.ReadSkill(t.Context(), "x", skill, "")
+	if err != nil || !strings.HasSuffix(read.Output, "\nBody\n") || !strings.Contains(string(read.JSON), `"uri":"`+skill+`"`) {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	held := string(read.Skill)
+	logo, err := source.ReadSkill(t.Context(), "x", held, "skill://acme/pdf/logo.png")
+	if err != nil || !strings.Contains(string(logo.Contents), "iVBORw==") {
+		t.Errorf("%+v, %v", logo, err)
+	}
+	if _, err := source.ReadSkill(t.Context(), "x", held, "skill://acme/pdf/hidden.md"); !errors.Is(err, toolnexus.ErrProtocol) {
+		t.Errorf("a file that is not listed gave %v", err)
+	}
+	if _, err := source.ReadSkill(t.Context(), "x", skill+"\x00", ""); !errors.Is(err, toolnexus.ErrArgument) {
+		t.Errorf("a NUL gave %v", err)
+	}
+}
+
+func TestForgedSkill(t *testing.T) {
+	source := load(t, config(t, "hostile", "skill-digest"))
+	_, err := source.ReadSkill(t.Context(), "x", "skill://acme/pdf/SKILL.md", "")
+	if !errors.Is(err, toolnexus.ErrProtocol) || !strings.Contains(err.Error(), "digest") {
+		t.Errorf("a forged skill gave %v", err)
 	}
 }
 
@@ -453,7 +496,7 @@ func TestShutdownEndsCalls(t *testing.T) {
 		}()
 	}
 	result(t)(tool(t, source, "x_received").Execute(t.Context(), nil))
-	if _, err := toolnexus.Shutdown(10 * time.Second); err != nil {
+	if _, err := toolnexus.Shutdown(60 * time.Second); err != nil {
 		t.Error(err)
 	}
 	done.Wait()

@@ -90,11 +90,11 @@ type expectation struct {
 	ServerError  *int
 }
 
-// expand replaces $tiny, $hostile and {"$repeat":[text, count]}.
+// expand replaces $tiny, $hostile, $remote and {"$repeat":[text, count]}.
 func expand(t *testing.T, value any) any {
 	switch value := value.(type) {
 	case string:
-		for _, name := range []string{"tiny", "hostile"} {
+		for _, name := range []string{"tiny", "hostile", "remote"} {
 			if strings.Contains(value, "$"+name) {
 				value = strings.ReplaceAll(value, "$"+name, server(t, name))
 			}
@@ -123,7 +123,7 @@ func ordered(t *testing.T, raw json.RawMessage) string {
 		return text
 	}
 	text := string(raw)
-	for _, name := range []string{"tiny", "hostile"} {
+	for _, name := range []string{"tiny", "hostile", "remote"} {
 		if strings.Contains(text, "$"+name) {
 			quoted, _ := json.Marshal(server(t, name))
 			text = strings.ReplaceAll(text, "$"+name, string(quoted[1:len(quoted)-1]))
@@ -132,7 +132,7 @@ func ordered(t *testing.T, raw json.RawMessage) string {
 	return text
 }
 
-// server is the path of one of the two example servers.
+// server is the path of one of the two example servers, or the URL of the remote one.
 func server(t testing.TB, name string) string {
 	path := os.Getenv("TOOLNEXUS_" + strings.ToUpper(name))
 	if path == "" {
@@ -217,10 +217,10 @@ func TestCases(t *testing.T) {
 func nothingLives(t *testing.T) {
 	t.Helper()
 	var live map[string]int
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); runtime.Gosched() {
 		runtime.GC()
 		var err error
-		if live, err = toolnexus.Shutdown(10 * time.Second); err != nil {
+		if live, err = toolnexus.Shutdown(60 * time.Second); err != nil {
 			t.Fatal(err)
 		}
 		if len(live) == 0 {
@@ -374,7 +374,7 @@ func (r *run) step(s step, raw string) {
 		pending := make(chan outcome, 1)
 		r.pending = pending
 		go func() { pending <- r.call(context.Background(), s, *s.Start) }()
-		r.received("tools/call")
+		r.received(*s.Start)
 	case s.Await:
 		r.expect(<-r.pending, s.Expect)
 	case s.Request != nil:
@@ -443,14 +443,15 @@ func (r *run) find(name string) *toolnexus.Tool {
 	return nil
 }
 
-// received waits until a server that keeps quiet has read a message of this method: it answers one request after the other.
-func (r *run) received(method string) {
+// received waits until the server of a tool has a call of it, which its tool `received` tells.
+func (r *run) received(name string) {
+	server, tool, _ := strings.Cut(name, "_")
 	for {
-		got, err := r.find("x_received").Execute(r.Context(), nil)
+		got, err := r.find(server+"_received").Execute(r.Context(), nil)
 		if err != nil {
 			r.Fatal(err)
 		}
-		if strings.Contains(got.Output, method) {
+		if strings.Contains(got.Output, `"`+tool+`"`) {
 			return
 		}
 	}
@@ -467,7 +468,7 @@ func (r *run) calls(s step, name string) []outcome {
 	case "during":
 		pending := make(chan outcome, 1)
 		go func() { pending <- r.call(ctx, s, name) }()
-		r.received("tools/call")
+		r.received(name)
 		cancel()
 		return []outcome{<-pending}
 	default:

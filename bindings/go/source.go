@@ -177,6 +177,43 @@ func (s *Source) Request(ctx context.Context, server, method string, params any,
 	return document(ctx, result, err)
 }
 
+// SkillFile is a file of a skill that is what the skill's entry says. That does not make it safe: the server wrote both.
+type SkillFile struct {
+	Output   string          `json:"output"`   // the text; of a file that is no text its type and size
+	Contents json.RawMessage `json:"contents"` // the file as the server sent it: one element, with text or blob
+	Skill    json.RawMessage `json:"skill"`    // the entry that it was checked against
+	JSON     json.RawMessage `json:"-"`        // the whole document
+}
+
+// ReadSkill reads a file of a skill, and checks it against the skill's entry: its size, its digest, and in SKILL.md the
+// frontmatter. What does not verify is [ErrProtocol], and nothing of it is handed out. skill is the uri of SKILL.md, or the entry
+// as JSON (a [SkillFile].Skill, or an element of what "skills/list" gives): with that the server cannot exchange the skill while it
+// is in use. uri is the file; "" is SKILL.md.
+func (s *Source) ReadSkill(ctx context.Context, server, skill, uri string, options ...CallOption) (*SkillFile, error) {
+	name, err := cString("the server's name", server)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := cString("the skill", skill)
+	if err != nil {
+		return nil, err
+	}
+	var file *byte
+	if uri != "" {
+		if file, err = cString("the uri", uri); err != nil {
+			return nil, err
+		}
+	}
+	defer runtime.KeepAlive(s)
+	result, err := run(ctx, options, func(to ffi.Target) int32 { return ffi.ReadSkill(s.handle, name, wanted, file, to) })
+	text, err := document(ctx, result, err)
+	if err != nil {
+		return nil, err
+	}
+	read := &SkillFile{JSON: text}
+	return read, json.Unmarshal(text, read)
+}
+
 // Restart ends a server and starts it again; "" is all of them. With one server named, the error is what it failed with.
 func (s *Source) Restart(ctx context.Context, server string) error {
 	var name *byte

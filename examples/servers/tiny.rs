@@ -1,8 +1,11 @@
-//! The server of `progress.mjs` in Rust, for machines without Node: an MCP server on stdio in one small binary.
+//! The server of `progress.mjs` in Rust, for machines without Node: an MCP server in one small binary, on stdio, or with
+//! `--http [PORT]` over streamable HTTP (`tiny_http.rs`).
 //!
 //! It speaks both eras of the protocol: `initialize` (2025-11-25 and older) and `server/discover` (2026-07-28).
 //! Tools: `echo {text}`, `fail {}` and `slow {durationMs, intervalMs}`, which reports progress every intervalMs and stops
 //! when the call is cancelled. One resource: `fixture://hello`. It exits when its stdin ends.
+
+mod tiny_http;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, BufWriter, Stdout, Write};
@@ -27,6 +30,18 @@ struct Server {
 }
 
 fn main() -> io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    // Other arguments are none of its business: tests mark processes with them.
+    if arguments.next().as_deref() != Some("--http") {
+        return serve_stdio();
+    }
+    match arguments.next().as_deref().unwrap_or("0").parse() {
+        Ok(port) => tiny_http::serve(port),
+        Err(_) => Err(io::Error::other("--http: expected a port, or nothing for any that is free")),
+    }
+}
+
+fn serve_stdio() -> io::Result<()> {
     let server = Arc::new(Server { out: Mutex::new(BufWriter::new(io::stdout())), running: Mutex::default() });
     let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock());
     let mut line = Vec::new();
@@ -57,10 +72,8 @@ impl Server {
         };
         let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
         let modern = !version.is_null();
-        if modern && version != MODERN {
-            let data = json!({"supported": [MODERN], "requested": version});
-            let answer = Err((-32022, format!("Unsupported protocol version: {version}"), data));
-            return self.reply(id, modern, method, answer);
+        if let Some(error) = unsupported(version).filter(|_| modern) {
+            return self.reply(id, modern, method, Err(error));
         }
         if method == "tools/call" && params["name"] == "slow" {
             let (cancel, cancelled) = mpsc::channel();
@@ -73,41 +86,22 @@ impl Server {
     }
 
     fn slow(&self, id: &Value, modern: bool, params: &Value, cancelled: &Receiver<()>) -> io::Result<()> {
-        let number = |name: &str, default| params["arguments"][name].as_u64().unwrap_or(default);
-        let (duration, token) = (number("durationMs", 1000), &params["_meta"]["progressToken"]);
-        let interval = if token.is_null() { 0 } else { number("intervalMs", 100) };
-        let mut elapsed = 0;
-        while elapsed < duration {
-            let step = if interval == 0 { duration } else { interval }.min(duration - elapsed);
-            if cancelled.recv_timeout(Duration::from_millis(step)) == Err(RecvTimeoutError::Disconnected) {
-                // Nobody waits for the answer to a cancelled request.
-                return Ok(());
-            }
-            elapsed += step;
-            if interval > 0 {
-                self.write(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
-                    "params": {"progressToken": token, "progress": elapsed, "total": duration}}))?;
-                lock(&self.out).flush()?;
-            }
+        let pause = |time| cancelled.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+        let send = |message: &Value| {
+            self.write(message)?;
+            lock(&self.out).flush()
+        };
+        if let Some(result) = slow(params, pause, send)? {
+            lock(&self.running).remove(&id.to_string());
+            self.reply(id, modern, "tools/call", Ok(result))?;
+            lock(&self.out).flush()?;
         }
-        lock(&self.running).remove(&id.to_string());
-        self.reply(id, modern, "tools/call", Ok(text(&format!("slept {duration} ms"), false)))?;
-        lock(&self.out).flush()
+        // Nobody waits for the answer to a cancelled request.
+        Ok(())
     }
 
     fn reply(&self, id: &Value, modern: bool, method: &str, answer: Answer) -> io::Result<()> {
-        let message = match answer {
-            Ok(result) if modern => json!({"jsonrpc": "2.0", "id": id, "result": as_modern(method, result)}),
-            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err((code, message, data)) => {
-                let mut error = json!({"code": code, "message": message});
-                if !data.is_null() {
-                    error["data"] = data;
-                }
-                json!({"jsonrpc": "2.0", "id": id, "error": error})
-            }
-        };
-        self.write(&message)
+        self.write(&response(id, modern, method, answer))
     }
 
     fn write(&self, message: &Value) -> io::Result<()> {
@@ -115,6 +109,27 @@ impl Server {
         serde_json::to_writer(&mut *out, message)?;
         out.write_all(b"\n")
     }
+}
+
+/// The message that answers a request.
+fn response(id: &Value, modern: bool, method: &str, answer: Answer) -> Value {
+    match answer {
+        Ok(result) if modern => json!({"jsonrpc": "2.0", "id": id, "result": as_modern(method, result)}),
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err((code, message, data)) => {
+            let mut error = json!({"code": code, "message": message});
+            if !data.is_null() {
+                error["data"] = data;
+            }
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        }
+    }
+}
+
+/// What is wrong with the revision that a request of the modern era names.
+fn unsupported(version: &Value) -> Option<(i32, String, Value)> {
+    let data = json!({"supported": [MODERN], "requested": version});
+    (version != MODERN).then(|| (-32022, format!("Unsupported protocol version: {version}"), data))
 }
 
 fn answer(method: &str, modern: bool, params: &Value) -> Answer {
@@ -155,6 +170,30 @@ fn call(name: &Value, arguments: &Value) -> Answer {
     }
 }
 
+/// The tool `slow`. `pause` waits, and says whether the call is still wanted; without a result it is not.
+fn slow(
+    params: &Value,
+    pause: impl Fn(Duration) -> bool,
+    mut send: impl FnMut(&Value) -> io::Result<()>,
+) -> io::Result<Option<Value>> {
+    let number = |name: &str, default| params["arguments"][name].as_u64().unwrap_or(default);
+    let (duration, token) = (number("durationMs", 1000), &params["_meta"]["progressToken"]);
+    let interval = if token.is_null() { 0 } else { number("intervalMs", 100) };
+    let mut elapsed = 0;
+    while elapsed < duration {
+        let step = if interval == 0 { duration } else { interval }.min(duration - elapsed);
+        if !pause(Duration::from_millis(step)) {
+            return Ok(None);
+        }
+        elapsed += step;
+        if interval > 0 {
+            send(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": elapsed, "total": duration}}))?;
+        }
+    }
+    Ok(Some(text(&format!("slept {duration} ms"), false)))
+}
+
 fn tools() -> Value {
     let milliseconds = |description: &str| json!({"type": "integer", "minimum": 0, "description": description});
     json!([
@@ -179,7 +218,9 @@ fn tools() -> Value {
 
 /// In 2026-07-28 a result says what it is, who gives it, and how long it may be kept.
 fn as_modern(method: &str, mut result: Value) -> Value {
-    result["resultType"] = json!("complete");
+    if result.get("resultType").is_none() {
+        result["resultType"] = json!("complete");
+    }
     result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": server_info()});
     if method != "tools/call" {
         result["ttlMs"] = json!(0);

@@ -9,6 +9,7 @@ use crate::ffi::types::{tn_context, tn_mcp, tn_queue, tn_result, tn_status, tn_t
 use crate::ffi::{config, context, guard, handle, queue, text};
 use crate::mcp::request::HostRequest;
 use crate::mcp::resources;
+use crate::mcp::skills::SkillRead;
 use crate::mcp::source::Source;
 use crate::outcome::{Failure, Outcome};
 
@@ -200,6 +201,10 @@ pub extern "C" fn tn_mcp_status(mcp: *const tn_mcp) -> *mut tn_result {
 /// The document is the reply's `result`, byte for byte. If the server answers with an error the status is TN_E_SERVER and
 /// `error.data` of the document is the server's error object, byte for byte.
 ///
+/// A server of 2026-07-28 can say how long its answer to server/discover, to a list or to resources/read stays good (`ttlMs`).
+/// Until then, until it announces a change, or until it is started again, the same request gets the same answer without the
+/// server being asked. Params with a `_meta`, if only `{}`, are always sent.
+///
 /// @param mcp      a source
 /// @param server   the server's name in the config; unknown: TN_E_NOT_FOUND
 /// @param method   the method
@@ -267,6 +272,86 @@ unsafe fn request(
         // The call keeps its source open.
         let _source = source;
         request.send(&server, &limits).await
+    }))
+}
+
+/// Reads one file of a skill, if it is what the skill's entry says it is. BLOCKS. For servers with the extension
+/// io.modelcontextprotocol/skills; tn_mcp_request with "skills/list" says which skills they have, and reads nothing of them.
+///
+/// The file must be listed in the entry, have its size and its sha256 digest, and SKILL.md the entry's frontmatter, field by
+/// field. Else the read is refused: TN_E_PROTOCOL, with a message that names the skill, the file, what was found and what was
+/// expected; nothing of the file is handed out. A skill whose resources are "dynamic" cannot be verified, and is refused. That
+/// a file is as listed does not make it safe: both come from the same server.
+///
+/// The document: {"output":"…","isError":false,"metadata":{"server":"…","skill":"…","uri":"…"},"parts":[…],"contents":[…],
+/// "skill":{…}}. `contents` holds the file as the server sent it, `skill` the entry that it was checked against: while the
+/// skill is in use, read its other files with this entry, and the server cannot exchange them.
+///
+///     tn_result *read = tn_mcp_skill_read(mcp, "docs", "skill://pdf-processing/SKILL.md", NULL, NULL);
+///
+/// @param mcp      a source
+/// @param server   the server's name in the config; unknown: TN_E_NOT_FOUND
+/// @param skill    the skill: its entry, as skills/list or skills/get gave it (first character `{`), or the uri of its SKILL.md,
+///                 and then the server is asked for the entry
+/// @param uri      the file, as the entry has it; or NULL for SKILL.md
+/// @param context  as for tn_tool_execute; or NULL
+/// @return         a result, yours to free; its status is one of those of tn_mcp_request. TN_E_NOT_FOUND too if the server has
+///                 no skills, or not this one
+///
+/// Any thread, but no callback of the library.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_skill_read(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    skill: *const c_char,
+    uri: *const c_char,
+    context: *mut tn_context,
+) -> *mut tn_result {
+    // SAFETY: the caller's promise.
+    guard::block(|| unsafe { skill_read(mcp, server, skill, uri, context) })
+}
+
+/// tn_mcp_skill_read without blocking; as tn_mcp_request_submit.
+///
+/// # Safety
+/// Strings are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tn_mcp_skill_read_submit(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    skill: *const c_char,
+    uri: *const c_char,
+    context: *mut tn_context,
+    queue: *mut tn_queue,
+    id: u64,
+) -> tn_status {
+    // SAFETY: the caller's promise.
+    guard::submit(queue, id, || unsafe { skill_read(mcp, server, skill, uri, context) })
+}
+
+/// # Safety
+/// Strings are NULL or end with a NUL.
+unsafe fn skill_read(
+    mcp: *mut tn_mcp,
+    server: *const c_char,
+    skill: *const c_char,
+    uri: *const c_char,
+    context: *mut tn_context,
+) -> Result<Work, Failure> {
+    let source = get(mcp)?;
+    // SAFETY: the caller's promise.
+    let (server, skill, uri) =
+        unsafe { (text::required(server, "server")?, text::required(skill, "skill")?, text::optional(uri, "uri")?) };
+    let read = SkillRead::new(skill, uri)?;
+    let limits = context::limits(context)?;
+    let server = source.find(server)?.clone();
+    Ok(Box::pin(async move {
+        // The call keeps its source open.
+        let _source = source;
+        read.send(&server, &limits).await
     }))
 }
 

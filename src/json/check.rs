@@ -146,7 +146,7 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         loop {
-            let key = plain(self.key()?);
+            let key = self.key()?.plain();
             self.blanks();
             member(self, key)?;
             self.blanks();
@@ -216,8 +216,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A key and its colon. Returns the inside of the key.
-    fn key(&mut self) -> Result<&'a [u8], Error> {
+    /// A key and its colon.
+    fn key(&mut self) -> Result<Body<'a>, Error> {
         if self.peek() != Some(b'"') {
             return self.fail("expected a key in double quotes");
         }
@@ -230,33 +230,43 @@ impl<'a> Checker<'a> {
         Ok(key)
     }
 
-    /// A string, from its opening quote on. Returns its inside.
-    fn string(&mut self) -> Result<&'a [u8], Error> {
+    /// A string, from its opening quote on.
+    fn string(&mut self) -> Result<Body<'a>, Error> {
         let start = self.at + 1;
         self.at = start;
+        let mut escaped = false;
         loop {
             self.at = plain_end(self.bytes, self.at);
             match self.peek() {
                 Some(b'"') => {
-                    let body = self.bytes.get(start..self.at).unwrap_or_default();
+                    let inside = self.bytes.get(start..self.at).unwrap_or_default();
                     self.at += 1;
-                    return Ok(body);
+                    return Ok(Body { inside, escaped });
                 }
-                Some(b'\\') => match self.bytes.get(self.at + 1) {
-                    Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-                    Some(b'u') => {
-                        let digits = self.bytes.get(self.at + 2..self.at + 6).unwrap_or_default();
-                        if digits.len() < 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
-                            return self.fail("expected four hex digits after \\u");
-                        }
-                        self.at += 6;
-                    }
-                    _ => return self.fail("a backslash that escapes nothing JSON knows"),
-                },
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
                 Some(_) => return self.fail("a control character inside a string"),
                 None => return self.fail("the text ends inside a string"),
             }
         }
+    }
+
+    /// An escape, from its backslash on.
+    fn escape(&mut self) -> Result<(), Error> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let digits = self.bytes.get(self.at + 2..self.at + 6).unwrap_or_default();
+                if digits.len() < 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return self.fail("expected four hex digits after \\u");
+                }
+                self.at += 6;
+            }
+            _ => return self.fail("a backslash that escapes nothing JSON knows"),
+        }
+        Ok(())
     }
 
     fn number(&mut self) -> Result<(), Error> {
@@ -301,14 +311,21 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A key without escapes.
-fn plain(key: &[u8]) -> Cow<'_, [u8]> {
-    if !key.contains(&b'\\') {
-        return Cow::Borrowed(key);
+/// The inside of a string as it was written.
+struct Body<'a> {
+    inside: &'a [u8],
+    escaped: bool,
+}
+
+impl<'a> Body<'a> {
+    fn plain(self) -> Cow<'a, [u8]> {
+        if !self.escaped {
+            return Cow::Borrowed(self.inside);
+        }
+        let mut plain = String::new();
+        unescape(&String::from_utf8_lossy(self.inside), &mut plain);
+        Cow::Owned(plain.into_bytes())
     }
-    let mut plain = String::new();
-    unescape(&String::from_utf8_lossy(key), &mut plain);
-    Cow::Owned(plain.into_bytes())
 }
 
 impl Message {

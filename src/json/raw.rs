@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::check::{Error, check};
-use super::text::{is_blank, string_end, unescape};
+use super::text::{find, is_blank, string_end, unescape};
 
 /// What a JSON value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,11 @@ impl<'a> Raw<'a> {
 
     /// Wraps text that [`check`] or [`super::envelope`] has seen. Other text gives nonsense, but no panic.
     pub fn checked(text: &'a str) -> Self {
-        Raw(text.trim_matches([' ', '\t', '\n', '\r']))
+        let edge = |byte: Option<&u8>| byte.copied().is_some_and(is_blank);
+        if edge(text.as_bytes().first()) || edge(text.as_bytes().last()) {
+            return Raw(text.trim_matches([' ', '\t', '\n', '\r']));
+        }
+        Raw(text)
     }
 
     /// The value as it was written.
@@ -93,7 +97,7 @@ impl<'a> Raw<'a> {
     /// The string, unescaped; a lone surrogate is U+FFFD. Copies only if there is an escape.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         let body = self.body()?;
-        if memchr::memchr(b'\\', body.as_bytes()).is_none() {
+        if find(b'\\', body.as_bytes(), 0).is_none() {
             return Some(Cow::Borrowed(body));
         }
         let mut text = String::with_capacity(body.len());
@@ -219,10 +223,14 @@ impl<'a> Cursor<'a> {
         let (mut at, mut depth) = (self.at, 0usize);
         while let Some(byte) = bytes.get(at) {
             at += 1;
-            match byte {
-                b'"' => at = string_end(bytes, at),
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
+            if *byte == b'"' {
+                at = string_end(bytes, at);
+                continue;
+            }
+            // Brackets are braces less one bit.
+            match byte | 0x20 {
+                b'{' => depth += 1,
+                b'}' => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
                         break;

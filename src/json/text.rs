@@ -7,7 +7,6 @@ use super::raw::Raw;
 
 const ONES: u64 = u64::MAX / 255;
 const HIGHS: u64 = ONES * 0x80;
-const QUOTES: u64 = ONES * b'"' as u64;
 const BACKSLASHES: u64 = ONES * b'\\' as u64;
 
 /// Marks the high bit of the first zero byte of a word. Bytes above it may be marked wrongly.
@@ -15,14 +14,18 @@ const fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & HIGHS
 }
 
+/// What makes a quote, and no other, the next one behind the control characters.
+const FLIP: u8 = b'"' ^ 0x20;
+
 /// Marks the high bit of the first quote, backslash or control character of a word; above it as [`zeros`].
 const fn specials(word: u64) -> u64 {
-    let controls = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-    controls | zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES)
+    let low = (word ^ (ONES * FLIP as u64)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ BACKSLASHES).wrapping_sub(ONES);
+    (low | backslash) & !word & HIGHS
 }
 
 const fn is_special(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+    (byte ^ FLIP <= 0x20) | (byte == b'\\')
 }
 
 /// The index of the first quote, backslash or control character at or after `at`; the length if there is none.
@@ -56,9 +59,12 @@ const CHUNK: usize = 32;
 
 /// The index of the first `wanted` at or after `at`.
 #[inline]
-fn find(wanted: u8, bytes: &[u8], mut at: usize) -> Option<usize> {
+pub(super) fn find(wanted: u8, bytes: &[u8], mut at: usize) -> Option<usize> {
     for _ in 0..3 {
-        let Some(word) = bytes.get(at..)?.first_chunk() else { break };
+        let rest = bytes.get(at..)?;
+        let Some(word) = rest.first_chunk() else {
+            return Some(at + rest.iter().position(|&byte| byte == wanted)?);
+        };
         let marks = zeros(u64::from_le_bytes(*word) ^ (ONES * wanted as u64));
         if marks != 0 {
             return Some(at + (marks.trailing_zeros() / 8) as usize);
@@ -72,8 +78,12 @@ fn find(wanted: u8, bytes: &[u8], mut at: usize) -> Option<usize> {
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(quote) = find(b'"', bytes, at) {
-        let backslashes = bytes.get(start..quote).unwrap_or_default().iter().rev().take_while(|b| **b == b'\\').count();
         at = quote + 1;
+        // What is before `start` is the opening quote.
+        if bytes.get(quote.wrapping_sub(1)) != Some(&b'\\') {
+            return at;
+        }
+        let backslashes = bytes.get(start..quote).unwrap_or_default().iter().rev().take_while(|b| **b == b'\\').count();
         if backslashes % 2 == 0 {
             return at;
         }

@@ -98,7 +98,7 @@ async fn execute(
     let server = source.server(server);
     let headers = server.headers_for(&subject.tool.name, arguments.as_str());
     let ask =
-        Ask { method: "tools/call", members: &members, meta: "", tool: Some(&subject.tool.name), headers: &headers };
+        Ask { tool: Some(&subject.tool.name), headers: &headers, cached: false, ..Ask::plain("tools/call", &members) };
     let reply = match server.request(ask, &limits).await {
         Ok(reply) if reply.is_error && rpc::code(reply.raw()) == Some(rpc::HEADER_MISMATCH) => {
             Box::pin(again_with_new_headers(server, ask, arguments.as_str(), reply, &limits)).await
@@ -131,6 +131,7 @@ async fn again_with_new_headers(
     if !server.is_remote() {
         return Ok(refusal);
     }
+    session.changes.cache.forget(&["tools/list"]);
     if let Err(failure) = limits.bound("the call", server.list_again(&session)).await? {
         log::at!(Warn, "mcp", "server {:?}: its tools cannot be listed anew: {failure}", server.name);
         return Ok(refusal);
@@ -192,7 +193,10 @@ impl Document for ToolReply {
         out.push_str(if result.is_error { ",\"isError\":true" } else { ",\"isError\":false" });
         out.push_str(",\"metadata\":{");
         out.push_str(&self.subject.metadata(self.ms));
-        let warnings = result.warnings.into_lines();
+        let mut warnings = result.warnings.into_lines();
+        if let Some(structured) = result.structured.filter(|_| !result.is_error) {
+            warnings.extend(self.subject.tool.output_warnings(structured));
+        }
         if !warnings.is_empty() {
             out.push_str(",\"warnings\":");
             out.push_str(&serde_json::Value::from(warnings).to_string());

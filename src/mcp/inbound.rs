@@ -132,18 +132,29 @@ impl Inbound for Ear {
 
     fn notification(&self, method: &str, params: Option<Raw<'_>>) -> bool {
         let params = params.filter(|params| params.kind() == Kind::Object);
+        let cache = &self.changes.cache;
         match method {
-            "notifications/tools/list_changed" => self.changes.note(|what| what.tools = true),
-            "notifications/resources/list_changed" => self.changes.note(|what| what.resources = true),
-            "notifications/prompts/list_changed" => self.changes.note(|what| what.prompts = true),
+            "notifications/tools/list_changed" => {
+                cache.forget(&["tools/list"]);
+                self.changes.note(|what| what.tools = true);
+            }
+            "notifications/resources/list_changed" => {
+                cache.forget(&["resources/list", "resources/templates/list"]);
+                self.changes.note(|what| what.resources = true);
+            }
+            "notifications/prompts/list_changed" => {
+                cache.forget(&["prompts/list"]);
+                self.changes.note(|what| what.prompts = true);
+            }
             "notifications/subscriptions/acknowledged" => {
                 if let Some(params) = params {
                     self.changes.acknowledged(params);
                 }
             }
             "notifications/resources/updated" => {
-                if let Some(uri) = params.and_then(|params| params.get("uri")).filter(|uri| uri.kind() == Kind::String)
-                {
+                let uri = params.and_then(|params| params.get("uri")).filter(|uri| uri.kind() == Kind::String);
+                cache.forget_resource(uri.and_then(Raw::as_str).as_deref());
+                if let Some(uri) = uri {
                     self.notice(format!("{},\"uri\":{}", self.kind_and_server("resource_updated"), uri.text()));
                 }
             }

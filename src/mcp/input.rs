@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::context::{Deadline, Limits};
 use crate::json::{self, Kind, Raw};
+use crate::mcp::cache::Slot;
 use crate::mcp::host::{OPEN_AT_MOST, Refusal};
 use crate::mcp::rpc;
 use crate::mcp::server::{Server, Session, source_closed};
@@ -33,12 +34,14 @@ pub struct Ask<'a> {
     pub tool: Option<&'a Arc<str>>,
     /// More headers over HTTP.
     pub headers: &'a [(String, String)],
+    /// May be answered from the session's cache.
+    pub cached: bool,
 }
 
 impl<'a> Ask<'a> {
     /// A request that is no call.
     pub fn plain(method: &'a str, members: &'a str) -> Self {
-        Ask { method, members, meta: "", tool: None, headers: &[] }
+        Ask { method, members, meta: "", tool: None, headers: &[], cached: true }
     }
 
     /// Only these may be answered with questions.
@@ -54,6 +57,10 @@ pub async fn drive(
     ask: &Ask<'_>,
     limits: &Limits,
 ) -> Result<Reply, Failure> {
+    let slot = session.changes.cache.slot(session.peer.era, ask);
+    if let Some(kept) = slot.as_ref().and_then(Slot::get) {
+        return Ok(kept);
+    }
     let mut more = String::new();
     for round in 0.. {
         let reply = if more.is_empty() {
@@ -62,6 +69,10 @@ pub async fn drive(
             let members = if ask.members.is_empty() { more } else { format!("{},{more}", ask.members) };
             session.request(server, ask, &members, limits).await?
         };
+        // What was answered to a repeated request is for that one alone.
+        if let Some(slot) = slot.as_ref().filter(|_| round == 0) {
+            slot.keep(&reply);
+        }
         if reply.is_error || session.peer.era != Era::Modern || !ask.may_ask() {
             return Ok(reply);
         }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::context::Deadline;
 use crate::json::{self, Kind, Raw};
 use crate::log;
+use crate::mcp::cache::Cache;
 use crate::mcp::rpc;
 use crate::mcp::server::{self, Server, Session};
 use crate::outcome::{Failure, Status, quoted};
@@ -38,6 +39,8 @@ pub struct Changes {
     what: Mutex<What>,
     noted: Notify,
     subscription: watch::Sender<Subscription>,
+    /// What has not changed.
+    pub cache: Cache,
 }
 
 /// The subscription of a session, in the modern era.
@@ -51,7 +54,12 @@ struct Subscription {
 
 impl Default for Changes {
     fn default() -> Self {
-        Changes { what: Mutex::default(), noted: Notify::new(), subscription: watch::Sender::default() }
+        Changes {
+            what: Mutex::default(),
+            noted: Notify::new(),
+            subscription: watch::Sender::default(),
+            cache: Cache::default(),
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct HostRequest {
     /// The members of `params` but `_meta`, and those of `_meta`.
     members: String,
     meta: String,
+    /// A host that sends a `_meta`, even an empty one, wants the server to see it.
+    has_meta: bool,
 }
 
 impl HostRequest {
@@ -30,7 +32,8 @@ impl HostRequest {
                 format!("method is {method:?}, expected a name such as \"ping\""),
             ));
         }
-        let mut request = HostRequest { method: method.to_owned(), members: String::new(), meta: String::new() };
+        let mut request =
+            HostRequest { method: method.to_owned(), members: String::new(), meta: String::new(), has_meta: false };
         let Some(params) = params else { return Ok(request) };
         json::check(params.as_bytes()).map_err(|error| {
             Failure::new(Status::Json, format!("params is not valid JSON: {} at byte {}", error.what, error.at))
@@ -42,6 +45,7 @@ impl HostRequest {
         }
         for (key, value) in params.members() {
             if key == "_meta" && value.kind() == Kind::Object {
+                request.has_meta = true;
                 for (key, value) in value.members() {
                     // The token is ours: it is how progress finds its call.
                     if key != "progressToken" {
@@ -75,7 +79,7 @@ impl HostRequest {
                 return limits.bound("the subscription", work).await?.map(Outcome::document);
             }
         }
-        let ask = Ask { method: &self.method, members: &self.members, meta: &self.meta, tool: None, headers: &[] };
+        let ask = Ask { meta: &self.meta, cached: !self.has_meta, ..Ask::plain(&self.method, &self.members) };
         let reply =
             if self.only_reads() { server.read(ask, limits).await? } else { server.request(ask, limits).await? };
         if reply.is_error {

@@ -237,13 +237,23 @@ async fn read_resource(source: &Arc<Source>, arguments: &Arguments, limits: &Lim
     let reply = limits.bound("the read", server.read(Ask::plain("resources/read", &members), limits)).await??;
     let result = rpc::complete("resources/read", &reply).map_err(|failure| failure.of(&server.name))?;
     debug_assert_eq!(result.kind(), Kind::Object);
-    Ok(Outcome::new(Status::Ok, false, ReadReply { reply, server: server.name.clone() }))
+    let metadata = format!("\"server\":{}", quoted(&server.name));
+    Ok(ReadReply { reply, metadata, more: String::new() }.outcome())
 }
 
 /// What a server answered to `resources/read`.
-struct ReadReply {
-    reply: Reply,
-    server: Arc<str>,
+pub struct ReadReply {
+    pub reply: Reply,
+    /// The members of `metadata`.
+    pub metadata: String,
+    /// More members of the document, each after a comma.
+    pub more: String,
+}
+
+impl ReadReply {
+    pub fn outcome(self) -> Outcome {
+        Outcome::new(Status::Ok, false, self)
+    }
 }
 
 impl Document for ReadReply {
@@ -254,15 +264,15 @@ impl Document for ReadReply {
     fn json(&self) -> String {
         let Ok(read) = content::read_result(self.reply.raw()) else { return String::new() };
         let contents = read.contents.filter(|raw| raw.kind() == Kind::Array).map_or("[]", Raw::text);
-        let mut out = String::with_capacity(read.output.len() + contents.len() + 128);
+        let mut out = String::with_capacity(read.output.len() + contents.len() + self.more.len() + 128);
         out.push_str("{\"output\":");
         json::quote(&read.output, &mut out);
-        out.push_str(&format!(",\"isError\":false,\"metadata\":{{\"server\":{}", quoted(&self.server)));
+        out.push_str(&format!(",\"isError\":false,\"metadata\":{{{}", self.metadata));
         let warnings = read.warnings.into_lines();
         if !warnings.is_empty() {
             out.push_str(&format!(",\"warnings\":{}", serde_json::Value::from(warnings)));
         }
-        out.push_str(&format!("}},\"parts\":{},\"contents\":{contents}}}", read.parts));
+        out.push_str(&format!("}},\"parts\":{},\"contents\":{contents}{}}}", read.parts, self.more));
         out
     }
 }

@@ -6,15 +6,16 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::output::{self, Check};
 use super::report::Report;
 use crate::json::{self, Cursor, Kind, Raw};
 use crate::tool::{self, EMPTY_SCHEMA, Hints};
 use crate::wire::mux::Reply;
 
 /// A tool, in the words of its server.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ToolInfo {
     /// The server's own name for it.
     pub name: Arc<str>,
@@ -24,10 +25,17 @@ pub struct ToolInfo {
     title: Option<Range<usize>>,
     description: Option<Range<usize>>,
     input: Schema,
-    output: Option<Range<usize>>,
+    output: Option<Box<Output>>,
 }
 
-#[derive(Clone, Debug)]
+/// The schema of the structured content, and what came of compiling it, once that was needed.
+#[derive(Debug)]
+struct Output {
+    schema: Range<usize>,
+    check: OnceLock<Result<Check, String>>,
+}
+
+#[derive(Debug)]
 enum Schema {
     /// The server's own.
     Own(Range<usize>),
@@ -87,7 +95,7 @@ impl ToolInfo {
             title: title.or(annotations.title).and_then(place),
             description: description.and_then(place),
             input,
-            output: output.and_then(place),
+            output: output.and_then(place).map(|schema| Box::new(Output { schema, check: OnceLock::new() })),
         })
     }
 
@@ -120,7 +128,13 @@ impl ToolInfo {
     }
 
     pub fn output_schema(&self) -> Option<&str> {
-        self.output.as_ref().map(|range| self.raw(range))
+        self.output.as_ref().map(|output| self.raw(&output.schema))
+    }
+
+    /// What structured content of this tool has that its `outputSchema` does not promise. Without a schema: nothing.
+    pub fn output_warnings(&self, structured: Raw<'_>) -> Vec<String> {
+        let Some(Output { schema, check }) = self.output.as_deref() else { return Vec::new() };
+        output::warnings(check.get_or_init(|| Check::new(self.raw(schema))), structured.text())
     }
 
     /// The tool's document, as `tn_tool_json` gives it.

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{Failure, Outcome, Status};
@@ -88,7 +87,21 @@ struct Calls {
 struct Place {
     /// The number of the call that has the place; places are used again, numbers are not.
     call: Option<u64>,
-    stop: Option<AbortHandle>,
+    stop: Option<Stop>,
+}
+
+/// What stops a call: a function, and which call it is in the words of whoever runs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop {
+    pub with: fn(seat: usize, number: u64),
+    pub seat: usize,
+    pub number: u64,
+}
+
+impl Stop {
+    fn stop(self) {
+        (self.with)(self.seat, self.number);
+    }
 }
 
 /// A queue.
@@ -115,7 +128,7 @@ impl std::fmt::Debug for Queue {
 }
 
 /// What is left to do when a queue was closed: the calls to stop, and whom to tell that nothing comes any more.
-type Closing = (Vec<AbortHandle>, Option<Arc<dyn Wake>>);
+type Closing = (Vec<Stop>, Option<Arc<dyn Wake>>);
 
 /// What a taker got.
 #[derive(Debug)]
@@ -393,7 +406,7 @@ impl Queue {
     fn after_close(&self, (calls, wake): Closing) {
         self.closed.cancel();
         for call in calls {
-            call.abort();
+            call.stop();
         }
         self.changed.notify_all();
         drop(wake);
@@ -516,7 +529,7 @@ impl State {
         self.discarded || (self.closed && self.open.is_empty())
     }
 
-    fn close(&mut self) -> Vec<AbortHandle> {
+    fn close(&mut self) -> Vec<Stop> {
         self.closed = true;
         self.open.places.iter_mut().filter_map(|place| place.stop.take()).collect()
     }
@@ -600,14 +613,14 @@ pub struct Track {
 
 impl Track {
     /// Says what stops the call. If its queue is closed already it is stopped at once.
-    pub fn stop_with(self, stop: AbortHandle) {
+    pub fn stop_with(self, stop: Stop) {
         let mut state = self.queue.state.lock();
         let closed = state.closed;
         match state.open.get(self.place, self.call) {
             Some(place) if !closed => place.stop = Some(stop),
             Some(_) => {
                 drop(state);
-                stop.abort();
+                stop.stop();
             }
             None => {}
         }

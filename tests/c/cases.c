@@ -3,7 +3,8 @@
  *   cases [FILE [NAME]]     all cases of the file, or the one of that name
  *
  * TOOLNEXUS_TINY and TOOLNEXUS_HOSTILE are the paths of the two example servers; without them they are looked for in
- * TN_TEST_SERVERS. One line for each case that fails, then "N passed, N failed". What a case may say: tests/cases/README.md. */
+ * TN_TEST_SERVERS. TOOLNEXUS_REMOTE is the URL of the remote one: tools/with-remote sets it. One line for each case that fails,
+ * then "N passed, N failed". What a case may say: tests/cases/README.md. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -181,15 +182,17 @@ static tn_result *take(run *run) {
   return NULL;
 }
 
-/* Waits until the hostile server has the call of `odd`: its tool `received` tells what came in. */
+/* Waits until the server has the call: its tool `received` tells what came in. */
 static void wait_for_server(run *run, const char *name) {
-  char other[64];
+  char other[64], quoted[64];
+  const int server = (int)strcspn(name, "_");
   bool there = false;
-  snprintf(other, sizeof other, "%.*s_received", (int)strcspn(name, "_"), name);
+  snprintf(other, sizeof other, "%.*s_received", server, name);
+  snprintf(quoted, sizeof quoted, "\"%s\"", name + server + 1);
   tn_tool *received = find(run, other);
   for (int i = 0; received && !there && i < 1000; i++) {
     tn_result *lines = tn_tool_execute(received, NULL, NULL);
-    there = strstr(tn_result_output(lines, NULL), "\"odd\"") != NULL;
+    there = strstr(tn_result_output(lines, NULL), quoted) != NULL;
     tn_free(lines);
   }
   if (!there) fail(run, "the server does not get the call");
@@ -432,10 +435,12 @@ static const char *server(const char *variable, const char *name, char *space, s
 
 int main(int argc, char **argv) {
   char tiny[4096], hostile[4096];
+  const char *remote = getenv("TOOLNEXUS_REMOTE");
   int passed = 0, failed = 0;
+  if (!remote) json_stop("not set", "TOOLNEXUS_REMOTE");
   json *cases = json_read_file(argc > 1 ? argv[1] : "tests/cases/cases.json");
   json_fill_in(cases, server("TOOLNEXUS_TINY", "tiny-server", tiny, sizeof tiny),
-               server("TOOLNEXUS_HOSTILE", "hostile-server", hostile, sizeof hostile));
+               server("TOOLNEXUS_HOSTILE", "hostile-server", hostile, sizeof hostile), remote);
   for (const json *spec = cases->first; spec; spec = spec->next) {
     run run = {.spec = spec};
     if (argc > 2 && strcmp(argv[2], json_get_text(spec, "name")) != 0) continue;

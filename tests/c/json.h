@@ -278,13 +278,14 @@ static inline void json_replace(json *value, const char *word, const char *by) {
   value->length = made.length;
 }
 
-/* Puts in what $tiny, $hostile and {"$repeat":[text,count]} stand for, everywhere. */
-static inline void json_fill_in(json *value, const char *tiny, const char *hostile) {
+/* Puts in what $tiny, $hostile, $remote and {"$repeat":[text,count]} stand for, everywhere. */
+static inline void json_fill_in(json *value, const char *tiny, const char *hostile, const char *remote) {
   const json *repeat = json_get(value, "$repeat");
-  for (json *member = value->first; member; member = member->next) json_fill_in(member, tiny, hostile);
+  for (json *member = value->first; member; member = member->next) json_fill_in(member, tiny, hostile, remote);
   if (value->kind == JSON_STRING) {
     json_replace(value, "$tiny", tiny);
     json_replace(value, "$hostile", hostile);
+    json_replace(value, "$remote", remote);
   } else if (repeat) {
     const json *what = repeat->first;
     json_text made = {NULL, 0, 0};

@@ -31,6 +31,8 @@ STRINGS = {
     "arguments": ('"{\\"text\\":\\"x\\"}"', JSON),
     "server": ('"a"', [('"nope"', "TN_E_NOT_FOUND"), ('""', "TN_E_NOT_FOUND")]),
     "method": ('"tools/list"', [('"no/such/method"', "TN_E_SERVER")]),
+    "skill": ('"skill://x/SKILL.md"', [('"{\\"a\\":"', "TN_E_JSON"), ('""', "TN_E_ARGUMENT")]),
+    "uri": ('"skill://x/y.md"', []),
     "name": ('"a_echo"', [('"nope"', "TN_E_NOT_FOUND"), ('""', "TN_E_NOT_FOUND")]),
     "provider": ('"openai"', [('"nope"', "TN_E_ARGUMENT"), ('""', "TN_E_ARGUMENT")]),
     "spec": ('"{\\"name\\":\\"x\\",\\"description\\":\\"x\\"}"', JSON),
@@ -49,7 +51,8 @@ NUMBERS = {
     "status": ("TN_OK", []),
 }
 # What good arguments give where that is not TN_OK.
-GOOD = {"tn_answer": "TN_E_NOT_FOUND", "tn_queue_take_json": "TN_OK"}
+GOOD = {"tn_answer": "TN_E_NOT_FOUND", "tn_mcp_skill_read": "TN_E_NOT_FOUND", "tn_mcp_skill_read_submit": "TN_E_NOT_FOUND",
+        "tn_queue_take_json": "TN_OK"}
 # A wrong argument may be met after another fault that good arguments have: no question with that id is open.
 ALSO = {"tn_answer": {"TN_E_NOT_FOUND"}}
 

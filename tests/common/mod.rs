@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test crate uses its own part of it")]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "strings made here, references that are the library's own")]
 
+pub mod real;
+
 use std::ffi::{CStr, CString, c_char};
 use std::path::PathBuf;
 use std::ptr;
@@ -219,6 +221,16 @@ impl Loaded {
             mcp::tn_mcp_request(self.mcp.0, server.as_ptr(), method.as_ptr(), params.as_ptr(), raw(context))
         });
         Done::of(&result, began)
+    }
+
+    /// A verified read. `skill`: its uri, or its entry as JSON.
+    pub fn skill(&self, server: &str, skill: &str, uri: Option<&str>) -> Done {
+        let (server, skill, uri) = (c(server), c(skill), uri.map(c));
+        let uri = uri.as_ref().map_or(ptr::null(), |uri| uri.as_ptr());
+        let began = Instant::now();
+        let result =
+            unsafe { mcp::tn_mcp_skill_read(self.mcp.0, server.as_ptr(), skill.as_ptr(), uri, ptr::null_mut()) };
+        Done::of(&Held(result), began)
     }
 
     pub fn status(&self) -> Value {

@@ -184,9 +184,11 @@ class run {
   }
 
   void wait_for_server(const string &name) {
-    auto received = find(name.substr(0, name.find('_')) + "_received");
+    const auto end = name.find('_');
+    auto received = find(name.substr(0, end) + "_received");
+    const string quoted = '"' + name.substr(end + 1) + '"';
     for (int i = 0; i < 1000; i++)
-      if (received.execute().output().find("\"odd\"") != string::npos) return;
+      if (received.execute().output().find(quoted) != string::npos) return;
     throw failed("the server does not get the call");
   }
 
@@ -324,7 +326,7 @@ string complaint_of(const json *spec) {
 int main(int argc, char **argv) {
   int passed = 0, failed = 0;
   tree cases(json_read_file(argc > 1 ? argv[1] : "tests/cases/cases.json"));
-  json_fill_in(cases.root, server("TOOLNEXUS_TINY"), server("TOOLNEXUS_HOSTILE"));
+  json_fill_in(cases.root, server("TOOLNEXUS_TINY"), server("TOOLNEXUS_HOSTILE"), server("TOOLNEXUS_REMOTE"));
   for (const json *spec = cases.root->first; spec; spec = spec->next) {
     const string name = member(spec, "name");
     if (argc > 2 && name != argv[2]) continue;

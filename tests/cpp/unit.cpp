@@ -240,6 +240,18 @@ void errors() {
   CHECK_TEXT(toolnexus::name(toolnexus::status::not_found), "TN_E_NOT_FOUND");
 }
 
+void skills() {
+  const string skill = "skill://acme/pdf/SKILL.md";
+  auto source = toolnexus::source::load(hostile("skills"));
+  auto read = source.read_skill("x", skill);
+  CHECK(read.output().find("\nBody\n") != string::npos && read.json().find("\"uri\":\"" + skill + "\"") != string::npos);
+  CHECK(source.read_skill("x", skill, "skill://acme/pdf/references/FORMS.md").output() == "Forms\n");
+  CHECK(THROWN(source.read_skill("x", skill, "skill://acme/pdf/hidden.md")).status() == toolnexus::status::protocol);
+  CHECK(source.try_read_skill("nope", skill).status() == toolnexus::status::not_found);
+  CHECK(get(source.read_skill_async("x", skill)).output() == read.output());
+  CHECK(THROWN(toolnexus::source::load(hostile("skill-digest")).read_skill("x", skill)).status() == toolnexus::status::protocol);
+}
+
 void futures() {
   auto source = get(toolnexus::source::load_async(tiny()));
   auto echo = source.tools().at("progress_echo");
@@ -255,6 +267,7 @@ void futures() {
   CHECK(get(toolnexus::inventory_async(tiny())).json().find("\"progress\":\"connected\"") != string::npos);
   CHECK(get(source.request_async("progress", "resources/list")).json().find("fixture://hello") != string::npos);
   CHECK(THROWN(get(source.request_async("progress", "no/such"))).status() == toolnexus::status::server);
+  CHECK(THROWN(get(source.read_skill_async("progress", "skill://x/SKILL.md"))).status() == toolnexus::status::not_found);
   CHECK(get(source.restart_async("progress")).json().find("connected") != string::npos);
   auto toolkit = get(toolnexus::toolkit::create_async("{\"mcpConfig\":" + tiny() + "}"));
   CHECK_TEXT(get(toolkit.execute_async("progress_echo", "{\"text\":\"b\"}")).output(), "b");
@@ -542,7 +555,7 @@ int main(int argc, char **argv) {
       {"json_help", json_help},   {"ownership", ownership}, {"text_in", text_in},         {"errors", errors},
       {"futures", futures},       {"callbacks", callbacks}, {"queues", queues},           {"progress", progress},
       {"host_tools", host_tools}, {"elicitation", elicitation}, {"notices", notices},     {"logs", logs},
-      {"shutdowns", shutdowns},   {"forks", forks},         {"version", version},
+      {"shutdowns", shutdowns},   {"forks", forks},         {"version", version},         {"skills", skills},
   };
   int passed = 0, failed = 0;
   for (const auto &[name, test] : tests) {

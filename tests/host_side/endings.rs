@@ -66,10 +66,10 @@ fn cancelling_the_call_takes_its_question_back() {
 fn the_deadline_of_the_call_takes_its_question_back() {
     for era in ERAS {
         let host = Host::new(of_era(era, "asks-elicitation"), all());
-        let call = host.begin("odd", json!({}), Some(&Context::new().deadline(100)));
+        let call = host.begin("odd", json!({}), Some(&Context::new().deadline(3_000)));
         let (id, _) = host.asked();
         host.taken_back(id);
-        host.end(call).failed("TN_E_TIMEOUT", "deadline of 100 ms");
+        host.end(call).failed("TN_E_TIMEOUT", "deadline of 3000 ms");
     }
 }
 

@@ -131,6 +131,13 @@ impl Context {
         self
     }
 
+    /// The progress of its calls arrives there, under this id: [`Host::progress`].
+    #[allow(dead_code, reason = "for tests/real_remote")]
+    pub fn progress(self, to: &Queue, id: u64) -> Context {
+        assert_eq!(context::tn_context_set_progress(self.0.0, to.0.0, id), types::TN_OK);
+        self
+    }
+
     pub fn cancel(&self) {
         assert_eq!(context::tn_context_cancel(self.0.0), types::TN_OK);
     }
@@ -298,6 +305,19 @@ impl Host {
         let event = self.event(CANCEL);
         assert_eq!((event.id, event.done.doc), (id, json!({"id": id})));
         answer(id, accept(json!({}))).failed("TN_E_NOT_FOUND", &format!("{id}"));
+    }
+
+    /// The next progress of a call; other notices are passed over.
+    #[track_caller]
+    #[allow(dead_code, reason = "for tests/real_remote")]
+    pub fn progress(&self, id: u64) -> Value {
+        loop {
+            let event = self.event(NOTICE);
+            if event.done.doc["kind"] == "progress" {
+                assert_eq!(event.id, id);
+                return event.done.doc;
+            }
+        }
     }
 
     /// The next notice of that kind; others are passed over.

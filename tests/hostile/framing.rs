@@ -19,24 +19,24 @@ fn row_01_noise_is_skipped_and_never_answered() {
 #[test]
 fn row_01_replies_made_noise_by_a_prefix_end_by_the_time_out_and_are_quoted() {
     let server = fails(
-        hostile_within(1_000, "prefixed-lines", &[]),
+        hostile_within(4_000, "prefixed-lines", &[]),
         "initialize",
-        &["no answer to initialize within the time-out of 1000 ms", "[server] {"],
+        &["no answer to initialize within the time-out of 4000 ms", "[server] {"],
     );
     assert!(!server["reason"].as_str().unwrap().contains('\n'), "{server}");
 }
 
 #[test]
 fn row_01_a_secret_in_a_quoted_line_is_masked() {
-    let mut entry = hostile_within(1_000, "environment-in-stdout", &[]);
+    let mut entry = hostile_within(4_000, "environment-in-stdout", &[]);
     entry["env"] = json!({"API_TOKEN": "s3cret-value"});
-    let server = fails(entry, "initialize", &["time-out of 1000 ms", "signed in with ***"]);
+    let server = fails(entry, "initialize", &["time-out of 4000 ms", "signed in with ***"]);
     assert!(!server.to_string().contains("s3cret"), "{server}");
 }
 
 #[test]
 fn row_03_pretty_printed_ends_by_the_time_out_and_quotes_the_first_bad_line() {
-    fails(hostile_within(1_000, "pretty-printed", &[]), "initialize", &["time-out of 1000 ms", "first line", "\"{\""]);
+    fails(hostile_within(4_000, "pretty-printed", &[]), "initialize", &["time-out of 4000 ms", "first line", "\"{\""]);
 }
 
 #[test]
@@ -53,20 +53,20 @@ const LIMIT: u64 = 100_000;
 #[test]
 fn row_04_an_endless_line_that_is_no_reply_ends_by_the_time_out() {
     let loaded =
-        load_with(json!({"s": hostile_within(1_000, "endless-line", &[])}), &json!({"maxMessageBytes": LIMIT}));
+        load_with(json!({"s": hostile_within(4_000, "endless-line", &[])}), &json!({"maxMessageBytes": LIMIT}));
     let server = loaded.server("s");
     assert_eq!((&server["status"], &server["phase"]), (&json!("failed"), &json!("initialize")), "{server}");
     let reason = server["reason"].as_str().unwrap();
-    assert!(reason.contains("time-out of 1000 ms") && reason.contains("\"xxxx"), "{reason}");
+    assert!(reason.contains("time-out of 4000 ms") && reason.contains("\"xxxx"), "{reason}");
 }
 
 #[test]
 fn an_error_without_an_id_is_told_with_the_time_out() {
     for era in ERAS {
         let loaded = connected("error-id-null-later", era, &[]);
-        let context = Context::idle(300);
+        let context = Context::idle(3_000);
         let done = loaded.call_with("s_odd", json!({}), &context);
-        done.failed("TN_E_TIMEOUT", &["no answer for 300 ms", "without an id", "could not read that"]);
+        done.failed("TN_E_TIMEOUT", &["no answer for 3000 ms", "without an id", "could not read that"]);
         echoes(&loaded);
     }
 }

@@ -71,23 +71,23 @@ fn row_07_exit_on_the_probe_starts_it_again_with_initialize() {
 #[test]
 fn row_07_exit_on_a_probe_that_was_read_late() {
     // The window of the probe (a tenth of the time-out) is over when the server reads it.
-    let entry = hostile_within(5_000, "exit-on-probe-late", &["--delay", "1500"]);
+    let entry = hostile_within(12_000, "exit-on-probe-late", &["--delay", "1500"]);
     works(entry, "legacy");
 }
 
 #[test]
 fn row_08_silence_on_the_probe_means_legacy_after_the_window() {
-    let loaded = works(hostile_within(3_000, "silent-on-discover", &[]), "legacy");
+    let loaded = works(hostile_within(10_000, "silent-on-discover", &[]), "legacy");
     let ms = loaded.server("s")["ms"].as_u64().unwrap();
-    assert!((300..3_000).contains(&ms), "the window is a tenth of the time-out: {ms} ms");
+    assert!((1_000..10_000).contains(&ms), "the window is a tenth of the time-out: {ms} ms");
 }
 
 #[test]
 fn row_08_silence_on_everything_ends_by_the_time_out() {
-    let expected = ["no answer to initialize within the time-out of 1000 ms"];
-    fails(hostile_within(1_000, "never-replies", &[]), "initialize", &expected);
-    fails(hostile_within(1_000, "never-reads", &[]), "initialize", &expected);
-    fails(hostile_within(1_000, "init-silent", &[]), "initialize", &expected);
+    let expected = ["no answer to initialize within the time-out of 2000 ms"];
+    fails(hostile_within(2_000, "never-replies", &[]), "initialize", &expected);
+    fails(hostile_within(2_000, "never-reads", &[]), "initialize", &expected);
+    fails(hostile_within(2_000, "init-silent", &[]), "initialize", &expected);
 }
 
 #[test]
@@ -107,13 +107,13 @@ fn row_09_a_slow_start_in_either_era() {
 
 #[test]
 fn row_10_an_error_with_a_foreign_id_is_not_the_probes() {
-    let loaded = works(hostile_within(3_000, "discover-error-foreign-id", &[]), "legacy");
-    assert!(loaded.server("s")["ms"].as_u64().unwrap() >= 300, "{}", loaded.document);
+    let loaded = works(hostile_within(10_000, "discover-error-foreign-id", &[]), "legacy");
+    assert!(loaded.server("s")["ms"].as_u64().unwrap() >= 1_000, "{}", loaded.document);
 }
 
 #[test]
 fn a_32022_to_initialize_waits_for_the_open_probe() {
-    works(hostile_within(3_000, "init-answers-32022-then-probe", &[]), "modern");
+    works(hostile_within(10_000, "init-answers-32022-then-probe", &[]), "modern");
 }
 
 fn answers(loaded: &Loaded) -> Vec<serde_json::Value> {
@@ -160,7 +160,7 @@ fn the_lifecycle_can_be_chosen() {
 #[test]
 fn bad_servers_do_not_delay_the_others() {
     let loaded = load(json!({
-        "silent": hostile_within(1_500, "never-replies", &[]),
+        "silent": hostile_within(8_000, "never-replies", &[]),
         "gone": hostile("exit-0", &[]),
         "s": hostile("ordinary", &[]),
         "broken": {"command": "a b c"},
@@ -172,6 +172,6 @@ fn bad_servers_do_not_delay_the_others() {
         ["failed", "failed", "connected", "failed", "disabled"]
     );
     assert_eq!(loaded.server("broken")["phase"], "config");
-    assert!(loaded.server("s")["ms"].as_u64().unwrap() < 1_500);
+    assert!(loaded.server("s")["ms"].as_u64().unwrap() < 8_000);
     echoes(&loaded);
 }

@@ -98,9 +98,9 @@ fn row_21_lists_that_are_none() {
         fails_at_once("tools-list-error", &["--era", era], "list", &["the back end is down"]);
         fails_at_once("second-page-fails", &["--era", era], "list", &["page 2 is lost"]);
         fails(
-            hostile_within(2_000, "tools-list-silent", &["--era", era]),
+            hostile_within(5_000, "tools-list-silent", &["--era", era]),
             "list",
-            &["no answer to tools/list within the time-out of 2000 ms"],
+            &["no answer to tools/list within the time-out of 5000 ms"],
         );
     }
 }
@@ -179,8 +179,8 @@ fn row_24_a_list_ends_after_a_thousand_pages() {
 
 #[test]
 fn row_24_a_page_that_never_comes_ends_by_the_time_out() {
-    let expected = ["tools/list", "time-out of 2000 ms"];
-    fails(hostile_within(2_000, "second-page-silent", &[]), "list", &expected);
+    let expected = ["tools/list", "time-out of 5000 ms"];
+    fails(hostile_within(5_000, "second-page-silent", &[]), "list", &expected);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod process;
 mod raw_requests;
 mod requests;
 mod restart;
+mod skills;
 mod soak;
 mod talk;
 mod verdicts;

@@ -38,7 +38,7 @@ fn children() -> usize {
         .count()
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Held {
     fds: usize,
     threads: usize,
@@ -49,8 +49,27 @@ fn held() -> Held {
     Held { fds: count("/proc/self/fd"), threads: count("/proc/self/task"), children: children() }
 }
 
+impl Held {
+    /// A thread that has ended stands in `/proc` for a moment longer, so that the count before may have had some on top.
+    fn at_most(&self, before: &Held) -> bool {
+        self.fds <= before.fds && self.threads <= before.threads && self.children <= before.children
+    }
+}
+
+/// Repeats what must not cost memory. A leak grows each time, what the allocator keeps for many threads does not.
+fn costs_no_memory(what: &str, mut run: impl FnMut()) {
+    let mut grown = Vec::new();
+    while grown.len() < 3 && grown.last().is_none_or(|grown| *grown >= MEMORY >> 10) {
+        let memory = rss();
+        run();
+        grown.push(rss().saturating_sub(memory) >> 10);
+    }
+    println!("{what}: {grown:?} KiB more");
+    assert!(grown.last().is_some_and(|grown| *grown < MEMORY >> 10), "{what}: {grown:?} KiB more");
+}
+
 /// Runs the test of this name again, alone in a process. True: this is that process.
-fn alone(test: &str) -> bool {
+pub fn alone(test: &str) -> bool {
     if std::env::var_os(ROLE).is_some() {
         return true;
     }
@@ -106,12 +125,9 @@ fn ten_thousand_timed_out_calls_leave_nothing() {
         }
     };
     calls(1_000);
-    let (before, memory) = (held(), rss());
-    calls(10_000);
-    until("threads and pipes as before", || held() == before);
-    let grown = rss().saturating_sub(memory);
-    println!("10,000 timed-out calls: {} KiB more", grown >> 10);
-    assert!(grown < MEMORY, "{} KiB more", grown >> 10);
+    let before = held();
+    costs_no_memory("10,000 timed-out calls", || calls(10_000));
+    until("threads and pipes as before", || held().at_most(&before));
 }
 
 #[test]
@@ -142,12 +158,9 @@ fn a_thousand_crashes_and_restarts_leave_nothing() {
         }
     };
     cycles(25);
-    let (before, memory) = (held(), rss());
-    cycles(250);
-    until("fds, threads and processes as before", || held() == before);
-    let grown = rss().saturating_sub(memory);
-    println!("1,000 crashes and restarts: {} KiB more", grown >> 10);
-    assert!(grown < MEMORY, "{} KiB more", grown >> 10);
+    let before = held();
+    costs_no_memory("1,000 crashes and restarts", || cycles(250));
+    until("fds, threads and processes as before", || held().at_most(&before));
     loaded.close().ok();
     drop(loaded);
     until("no child is left", || children() == 0);

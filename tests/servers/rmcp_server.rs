@@ -1,25 +1,43 @@
 //! A server on the official Rust SDK, in both eras: the peer that shows how the SDK itself understands the protocol.
+//! `rmcp-server [http PORT]`; with port 0 it chooses one, and prints its URL on stderr.
 //!
-//! Tools: `echo`, `fail`, `slow` (progress, stops when cancelled) and `confirm` (asks for input: one round of
-//! `input_required`, so 2026-07-28 only) and `job` (a task: works, asks, and greets). One resource, `fixture://hello`.
+//! Tools: `echo`, `fail`, `slow` (progress, stops when cancelled), `confirm` (asks for input: one round of
+//! `input_required`, so 2026-07-28 only), `job` (a task: works, asks, and greets) and `touch` (tells those who listen
+//! that the resource changed: 2026-07-28 only). One resource, `fixture://hello`.
 
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 
 use rmcp::handler::server::tool::{InputResponses, RequestState};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::*;
 use rmcp::schemars::{self, JsonSchema};
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::task_manager::{TaskManager, TaskOptions};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, ServerHandler, ServiceExt, tool, tool_handler, tool_router, transport};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 const URI: &str = "fixture://hello";
 const STATE: &str = "asked \"once\".";
 
+/// Over HTTP each request may be served by a copy: what is in it is shared.
+#[derive(Clone)]
 struct Server {
     tasks: TaskManager,
+    /// Changes when the resource does.
+    touched: watch::Sender<()>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -99,6 +117,12 @@ impl Server {
         });
         CreateTaskResult::new(task).into()
     }
+
+    #[tool(description = "Tells that the resource changed.")]
+    async fn touch(&self) -> String {
+        self.touched.send_replace(());
+        "touched".to_owned()
+    }
 }
 
 fn question() -> Result<InputRequest, ErrorData> {
@@ -127,8 +151,14 @@ fn greeting(answer: &serde_json::Value) -> CallToolResult {
 #[tool_handler]
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let mut info =
-            ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build());
+        let mut info = ServerConfig::new(
+            ServerCapabilities::builder()
+                .enable_tools()
+                .enable_resources()
+                .enable_resources_subscribe()
+                .enable_tasks()
+                .build(),
+        );
         info.server_info = Implementation::new("rmcp-server", env!("CARGO_PKG_VERSION"));
         info
     }
@@ -148,6 +178,23 @@ impl ServerHandler for Server {
 
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         self.tasks.cancel_task(&request.task_id)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut touched = self.touched.subscribe();
+        loop {
+            tokio::select! {
+                Ok(()) = touched.changed() => {
+                    // Those who did not ask for this resource are not told.
+                    let _ = subscription.sink().notify_resource_updated(URI).await;
+                }
+                () = subscription.cancelled() => return Ok(()),
+            }
+        }
     }
 
     async fn list_resources(
@@ -178,10 +225,34 @@ fn decode<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> Result<T,
     serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn serve_http(server: Server, port: u16) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+    let sessions = Arc::new(LocalSessionManager::default());
+    // The last name is what the tests of proxies call it by.
+    let hosts = ["localhost", "127.0.0.1", "remote.invalid"];
+    let config = StreamableHttpServerConfig::default().with_allowed_hosts(hosts);
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = service.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(|request| async { Ok::<_, Infallible>(service.handle(request).await) });
+            // A client that breaks its connection off may do so.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+        });
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let server = Server { tasks: TaskManager::new(), touched: watch::Sender::new(()) };
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     runtime.block_on(async {
-        Server { tasks: TaskManager::new() }.serve(transport::stdio()).await?.waiting().await?;
-        Ok(())
+        match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [] => server.serve(transport::stdio()).await?.waiting().await.map(|_| ()).map_err(Into::into),
+            ["http", port] => serve_http(server, port.parse()?).await,
+            _ => Err("usage: rmcp-server [http PORT]".into()),
+        }
     })
 }

@@ -264,6 +264,18 @@ export interface SourceEvents {
   close: []
 }
 
+/** A file of a skill that is what the skill's entry says. That does not make it safe: the server wrote both. */
+export interface SkillFile {
+  /** The text; of a file that is no text its type and size, and `contents` has it in base64. */
+  output: string
+  /** `skill` is the uri of SKILL.md, `uri` the file's. */
+  metadata: { server: string; skill: string; uri: string }
+  /** The file as the server sent it: one element. */
+  contents: { uri?: string; mimeType?: string; text?: string; blob?: string }[]
+  /** The entry that it was checked against. Read the skill's other files with it. */
+  skill: JsonObject
+}
+
 /**
  * The connected servers of one config. Listeners do not keep it, nor the process: close it when it is no longer needed. A
  * source that the program has forgotten is closed by the garbage collector.
@@ -284,6 +296,14 @@ export class McpSource extends EventEmitter<SourceEvents> implements AsyncDispos
    * @throws ToolnexusError; with the status `TN_E_SERVER` its `data` is the server's error
    */
   request<Result = any>(server: string, method: string, params?: JsonObject, options?: CallOptions): Promise<Result>
+  /**
+   * One file of a skill, if it is what the skill's entry says: its size, its digest, and in SKILL.md the frontmatter.
+   *
+   * @param skill the entry, as `request(server, 'skills/list')` has it, or the uri of SKILL.md: then the server is asked for it
+   * @param uri the file; without it SKILL.md
+   * @throws ToolnexusError; the status is `TN_E_PROTOCOL` for what does not verify, and nothing of that is handed out
+   */
+  readSkill(server: string, skill: string | JsonObject, uri?: string, options?: CallOptions): Promise<SkillFile>
   /** Ends a server, or all, and starts it again. */
   restart(server?: string, options?: Limits): Promise<SourceStatus>
   /** What happens at the servers, until the source is closed. The process stays alive for as long as this is iterated. */

@@ -34,6 +34,7 @@ const FUNCTIONS = {
   tn_resource_tools: [REF, REF],
   tn_mcp_status: [REF, REF],
   tn_mcp_request_submit: ['int32', REF, 'str', 'str', 'str', REF, REF, 'uint64'],
+  tn_mcp_skill_read_submit: ['int32', REF, 'str', 'str', 'str', REF, REF, 'uint64'],
   tn_mcp_restart_submit: ['int32', REF, 'str', REF, REF, 'uint64'],
   tn_mcp_close_submit: ['int32', REF, REF, REF, 'uint64'],
   tn_tools_get: [REF, REF, 'size_t'],

@@ -62,6 +62,12 @@ export class McpSource extends EventEmitter {
     return this.#submit('tn_mcp_request_submit', [text('server', server), text('method', method), sent], options)
   }
 
+  async readSkill(server, skill, uri, options) {
+    const wanted = typeof skill === 'string' ? text('skill', skill) : JSON.stringify(record('skill', skill))
+    const file = uri === undefined ? null : text('uri', uri)
+    return this.#submit('tn_mcp_skill_read_submit', [text('server', server), wanted, file], options)
+  }
+
   async restart(server, options) {
     return this.#submit('tn_mcp_restart_submit', [server === undefined ? null : text('server', server)], options)
   }

@@ -95,6 +95,22 @@ test('requests: the reply, or an error with the server\'s own', async () => {
   await assert.rejects(source.request('nope', 'ping'), { status: 'TN_E_NOT_FOUND' })
 })
 
+test('skills: a file that is what the entry says, or nothing', async () => {
+  const uri = 'skill://acme/pdf/SKILL.md'
+  const own = await loadMcp(behaviour('skills'))
+  const { output, metadata, skill } = await own.readSkill('x', uri)
+  assert.match(output, /\nBody\n$/)
+  assert.deepEqual(metadata, { server: 'x', skill: uri, uri })
+  const logo = await own.readSkill('x', skill, 'skill://acme/pdf/logo.png')
+  assert.equal(logo.contents[0].blob, 'iVBORw==')
+  await assert.rejects(own.readSkill('x', skill, 'skill://acme/pdf/hidden.md'), { status: 'TN_E_PROTOCOL', message: /not among/ })
+  await assert.rejects(own.readSkill('x', [1]), TypeError)
+  await own.close()
+  const forged = await loadMcp(behaviour('skill-digest'))
+  await assert.rejects(forged.readSkill('x', uri), { status: 'TN_E_PROTOCOL', message: /is refused: .* has the digest/ })
+  await forged.close()
+})
+
 test('a restart, and lists that stay the same objects', async () => {
   const { tools } = source
   assert.equal(source.tools, tools)

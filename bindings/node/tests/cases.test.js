@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { ToolnexusError, createToolkit, defineTool, listMcpTools, loadMcp, parseConfig, shutdown } from 'toolnexus'
-import { hostile, tiny } from './common.js'
+import { hostile, remote, tiny } from './common.js'
 
 const cases = JSON.parse(readFileSync(new URL('../../../tests/cases/cases.json', import.meta.url), 'utf8'))
 
 /** A value of the file with its place-holders filled in. */
 function filled(value) {
-  if (typeof value === 'string') return value.replaceAll('$tiny', tiny).replaceAll('$hostile', hostile)
+  if (typeof value === 'string') return value.replaceAll('$tiny', tiny).replaceAll('$hostile', hostile).replaceAll('$remote', remote)
   if (Array.isArray(value)) return value.map(filled)
   if (value === null || typeof value !== 'object') return value
   if ('$repeat' in value) return value.$repeat[0].repeat(value.$repeat[1])
@@ -138,7 +138,7 @@ class Case {
     const calling = step.through ? this.toolkit.execute(name, args, options) : this.last.execute(args, options)
     const ended = outcome(calling, controller.signal)
     if (step.cancel === 'during') {
-      await this.received()
+      await this.received(name)
       controller.abort()
     }
     const result = await ended
@@ -147,12 +147,13 @@ class Case {
     return result
   }
 
-  /** Waits until the server has the call of `odd`. */
-  async received() {
-    const received = this.find('x_received')
+  /** Waits until the server of a tool has the call. */
+  async received(name) {
+    const [server, tool] = name.split('_')
+    const received = this.find(`${server}_received`)
     for (;;) {
       const { output } = await received.execute()
-      if (output.includes('"odd"')) return
+      if (output.includes(`"${tool}"`)) return
     }
   }
 }

@@ -10,6 +10,8 @@ function required(name) {
 
 export const tiny = required('TOOLNEXUS_TINY')
 export const hostile = required('TOOLNEXUS_HOSTILE')
+/** The tiny server over HTTP. */
+export const remote = required('TOOLNEXUS_REMOTE')
 
 /** A config with the tiny server as `progress`. */
 export const progress = { mcpServers: { progress: { command: [tiny] } } }
@@ -17,7 +19,7 @@ export const progress = { mcpServers: { progress: { command: [tiny] } } }
 export const behaviour = (...args) => ({ mcpServers: { x: { command: [hostile, ...args] } } })
 
 /** Runs a program until it ends. One that does not end is killed, which its `signal` tells. */
-export async function run(command, args, { timeout = 60_000, ...options } = {}) {
+export async function run(command, args, { timeout = 180_000, ...options } = {}) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout, killSignal: 'SIGKILL', ...options })
   let stdout = ''
   let stderr = ''

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as toolnexus from 'toolnexus'
-import { run, tiny } from './common.js'
+import { remote, run, tiny } from './common.js'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -58,4 +58,15 @@ test('the example', async () => {
   const { code, stdout, stderr } = await run(process.execPath, [join(root, 'examples/node/agent.mjs'), config])
   assert.equal(code, 0, stderr)
   assert.equal(stdout, await readFile(join(root, 'examples/node/agent.expected'), 'utf8'))
+})
+
+test('the example on a local and a remote server', async () => {
+  const env = { ...process.env, TINY_SERVER: tiny, REMOTE_URL: remote }
+  const { code, stdout, stderr } = await run(process.execPath, [join(root, 'examples/node/agent.mjs'), join(root, 'examples/remote.json')], { env })
+  assert.equal(code, 0, stderr)
+  assert.deepEqual(stdout.split('\n').slice(0, 3), [
+    'progress: connected',
+    'remote: connected',
+    'progress_echo progress_slow progress_fail remote_echo remote_slow remote_fail add list_mcp_resources read_mcp_resource'
+  ])
 })

@@ -21,7 +21,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), 60), debug=True)
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), 180), debug=True)
     return True
 
 
@@ -62,7 +62,7 @@ def python(code: str, *arguments: str, env: dict[str, str] | None = None, rc: in
         [sys.executable, "-X", "dev", "-W", "error", "-c", code, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         cwd=ROOT,
         env={**os.environ, **(env or {})},
     )

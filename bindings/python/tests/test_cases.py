@@ -39,7 +39,9 @@ def filled(value: Any) -> Any:
     if isinstance(value, list):
         return [filled(v) for v in value]
     if isinstance(value, str) and "$" in value:
-        return value.replace("$tiny", program("TOOLNEXUS_TINY")).replace("$hostile", program("TOOLNEXUS_HOSTILE"))
+        for name in ("tiny", "hostile", "remote"):
+            value = value.replace(f"${name}", program(f"TOOLNEXUS_{name.upper()}"))
+        return value
     return value
 
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,8 @@ def assert_gone(out: str) -> None:
     found = re.search(r"\d+", out)
     assert found, out
     pid = int(found[0])
-    for _ in range(10_000):
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -147,7 +149,7 @@ def assert_gone(out: str) -> None:
         stat = Path(f"/proc/{pid}/stat")
         if stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] == "Z":
             return
-        os.sched_yield()
+        time.sleep(0.005)
     pytest.fail(f"the server {pid} is still there")
 
 
@@ -204,7 +206,7 @@ if __name__ == "__main__":
     )
     # Spawn imports the main module from its file.
     done = subprocess.run(
-        [sys.executable, "-X", "dev", str(program), method], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-X", "dev", str(program), method], capture_output=True, text=True, timeout=180, check=True
     )
     assert done.stdout == f"{expected}\n"
 

@@ -27,7 +27,8 @@ def test_the_readmes_programs_print_what_it_says() -> None:
 
 @pytest.mark.parametrize("expected", sorted(EXAMPLES.glob("*.expected")), ids=lambda path: path.stem)
 def test_examples(expected: Path) -> None:
-    assert python(expected.with_suffix(".py").read_text()).stdout == expected.read_text()
+    servers = {"TINY_SERVER": os.environ["TOOLNEXUS_TINY"], "REMOTE_URL": os.environ["TOOLNEXUS_REMOTE"]}
+    assert python(expected.with_suffix(".py").read_text(), env=servers).stdout == expected.read_text()
 
 
 def test_every_example_is_tested() -> None:

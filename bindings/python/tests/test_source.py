@@ -183,6 +183,26 @@ async def test_parts_carry_their_data() -> None:
         assert read.parts == [{"type": "file", "mimeType": "image/png", "name": "fixture://blob", "data": "AAEC"}]
 
 
+SKILL = "skill://acme/pdf/SKILL.md"
+
+
+async def test_skills() -> None:
+    async with await toolnexus.load_mcp(hostile_config("skills")) as source:
+        read = await source.read_skill("x", SKILL)
+        assert read["output"].endswith("\nBody\n")
+        assert read["metadata"] == {"server": "x", "skill": SKILL, "uri": SKILL}
+        logo = await source.read_skill("x", read["skill"], "skill://acme/pdf/logo.png")
+        assert logo["contents"][0]["blob"] == "iVBORw=="
+        with pytest.raises(ToolnexusError, match="not among the 3 files") as raised:
+            await source.read_skill("x", read["skill"], "skill://acme/pdf/hidden.md")
+        assert raised.value.code == "protocol"
+        with pytest.raises(TypeError, match="uri must be a str"):
+            await source.read_skill("x", SKILL, 7)  # type: ignore[arg-type]
+    async with await toolnexus.load_mcp(hostile_config("skill-digest")) as source:
+        with pytest.raises(ToolnexusError, match=r"skill pdf .* is refused: .* has the digest sha256:"):
+            await source.read_skill("x", SKILL)
+
+
 async def test_notices_arrive() -> None:
     notices: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     async with await toolnexus.load_mcp(hostile_config("changes-tools"), on_notice=notices.put_nowait) as source:

@@ -29,6 +29,11 @@ def test_source(tiny: dict[str, Any]) -> None:
     assert [t.name for t in sync.list_mcp_tools(tiny).tools["progress"]] == ["echo", "slow", "fail"]
 
 
+def test_skills() -> None:
+    with sync.load_mcp(hostile_config("skills")) as source:
+        assert source.read_skill("x", "skill://acme/pdf/SKILL.md")["skill"]["frontmatter"]["name"] == "pdf"
+
+
 def test_toolkit(tiny: dict[str, Any]) -> None:
     @define_tool
     def where() -> str:

@@ -93,7 +93,7 @@ pub enum RequestKind {
 }
 
 /// A reply, as it came.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reply {
     /// The whole message.
     message: String,

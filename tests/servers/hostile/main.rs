@@ -6,7 +6,10 @@
 //! - `framing.rs`: bytes, lines, envelopes, error objects
 //! - `lifecycle.rs`: starting, `server/discover`, `initialize`
 //! - `lists.rs`: tools, resources, pages, names, cache hints
+//! - `outputs.rs`: output schemas and what does not fit them
+//! - `hints.rs`: answers that may be used again, and changes that end it
 //! - `calls.rs`: results, input required, requests to the host, progress
+//! - `skills.rs`: skills that are not what their entries say
 //! - `process.rs`: exits, signals, wrappers, pipes
 //!
 //! Whatever the behaviour, the server has the tools `echo {text}`, `received` (all lines that came in, as text) and
@@ -21,11 +24,14 @@
 
 mod calls;
 mod framing;
+mod hints;
 mod host;
 mod lifecycle;
 mod lists;
+mod outputs;
 mod process;
 mod server;
+mod skills;
 
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
@@ -34,7 +40,19 @@ use std::process::{Command, exit};
 use server::{Behaviour, OPTIONS, Server};
 
 fn table() -> impl Iterator<Item = &'static Behaviour> {
-    [framing::TABLE, lifecycle::TABLE, lists::TABLE, calls::TABLE, host::TABLE, process::TABLE].into_iter().flatten()
+    [
+        framing::TABLE,
+        lifecycle::TABLE,
+        lists::TABLE,
+        outputs::TABLE,
+        hints::TABLE,
+        calls::TABLE,
+        host::TABLE,
+        skills::TABLE,
+        process::TABLE,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 fn main() {

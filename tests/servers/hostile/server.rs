@@ -233,9 +233,7 @@ impl Server {
                 let version = if OLD.contains(&asked) { asked } else { LEGACY };
                 Turn::Result(initialize_result(version, capabilities))
             }
-            "server/discover" if self.speaks("modern") => {
-                Turn::Result(json!({"supportedVersions": [MODERN], "capabilities": capabilities}))
-            }
+            "server/discover" => self.answer_to_discover().map_or_else(|| not_found("server/discover"), Turn::Result),
             "ping" => Turn::Result(json!({})),
             "subscriptions/listen" if self.speaks("modern") => {
                 self.listen = message.id.clone();
@@ -260,8 +258,14 @@ impl Server {
                     json!({"code": code, "message": format!("Resource not found: {}", params["uri"].as_str().unwrap_or_default())}),
                 )
             }
-            other => Turn::Error(json!({"code": -32601, "message": format!("Method not found: {other}")})),
+            other => not_found(other),
         }
+    }
+
+    /// None: it does not speak 2026-07-28.
+    pub fn answer_to_discover(&self) -> Option<Value> {
+        let capabilities: Value = serde_json::from_str(self.behaviour.capabilities).unwrap_or_default();
+        self.speaks("modern").then(|| json!({"supportedVersions": [MODERN], "capabilities": capabilities}))
     }
 
     /// The common tools, and the behaviour's own.
@@ -296,6 +300,10 @@ impl Server {
 
 pub fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": {}}})
+}
+
+fn not_found(method: &str) -> Turn {
+    Turn::Error(json!({"code": -32601, "message": format!("Method not found: {method}")}))
 }
 
 pub fn text(value: &str) -> Value {

@@ -1,5 +1,7 @@
-"""A server on the 2.x Python SDK that asks its host and tells what changed, in both eras: `python asks.py`."""
+"""A server on the 2.x Python SDK that asks its host and tells what changed, in both eras: `python asks.py [http PORT]`."""
 
+import asyncio
+import sys
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -29,6 +31,15 @@ async def confirm(answer: Annotated[ElicitationResult[Name], Resolve(ask)]) -> s
 
 
 @server.tool()
+async def slow(duration_ms: int, interval_ms: int, ctx: Context) -> str:
+    """Take duration_ms and report progress every interval_ms."""
+    for elapsed in range(interval_ms, duration_ms + 1, interval_ms):
+        await asyncio.sleep(interval_ms / 1000)
+        await ctx.report_progress(elapsed, duration_ms)
+    return f"slept {duration_ms} ms"
+
+
+@server.tool()
 async def grow(ctx: Context) -> str:
     """Add a tool, and tell so."""
     server.add_tool(grown)
@@ -53,4 +64,7 @@ async def touch(ctx: Context) -> str:
     return "touched"
 
 
-server.run()
+if sys.argv[1:2] == ["http"]:
+    server.run("streamable-http", port=int(sys.argv[2]))
+else:
+    server.run()

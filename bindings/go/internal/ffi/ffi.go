@@ -63,6 +63,10 @@ static tn_status request(uintptr_t mcp, const char *server, const char *method, 
 		uint64_t id) {
 	return TN(tn_mcp_request_submit)((tn_mcp *)mcp, server, method, params, (tn_context *)c, (tn_queue *)q, id);
 }
+static tn_status skill_read(uintptr_t mcp, const char *server, const char *skill, const char *uri, uintptr_t c, uintptr_t q,
+		uint64_t id) {
+	return TN(tn_mcp_skill_read_submit)((tn_mcp *)mcp, server, skill, uri, (tn_context *)c, (tn_queue *)q, id);
+}
 static tn_status restart(uintptr_t mcp, const char *server, uintptr_t c, uintptr_t q, uint64_t id) {
 	return TN(tn_mcp_restart_submit)((tn_mcp *)mcp, server, (tn_context *)c, (tn_queue *)q, id);
 }
@@ -228,6 +232,11 @@ func Inventory(config, options *byte, t Target) int32 {
 func SendRequest(mcp Handle, server, method, params *byte, t Target) int32 {
 	c, q, id := t.split()
 	return int32(C.request(C.uintptr_t(mcp), chars(server), chars(method), chars(params), c, q, id))
+}
+
+func ReadSkill(mcp Handle, server, skill, uri *byte, t Target) int32 {
+	c, q, id := t.split()
+	return int32(C.skill_read(C.uintptr_t(mcp), chars(server), chars(skill), chars(uri), c, q, id))
 }
 
 func Restart(mcp Handle, server *byte, t Target) int32 {

@@ -53,6 +53,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tn_resource_tools": (c_void_p, [c_void_p]),
     "tn_mcp_status": (c_void_p, [c_void_p]),
     "tn_mcp_request_submit": (c_int32, [c_void_p, c_char_p, c_char_p, c_char_p, c_void_p, *_QUEUE_ID]),
+    "tn_mcp_skill_read_submit": (c_int32, [c_void_p, c_char_p, c_char_p, c_char_p, c_void_p, *_QUEUE_ID]),
     "tn_mcp_restart_submit": (c_int32, [c_void_p, c_char_p, c_void_p, *_QUEUE_ID]),
     "tn_mcp_close_submit": (c_int32, [c_void_p, c_void_p, *_QUEUE_ID]),
     "tn_tools_len": (c_size_t, [c_void_p]),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from . import _ffi, _json
 from ._hub import run
 from ._requests import Notify, Requests
 from ._tool import Tool, ToolList
-from ._types import Config, McpInventory, McpStatus, ToolContext, ToolInfo, ToolnexusError, WaitFor
+from ._types import Config, McpInventory, McpStatus, SkillFile, ToolContext, ToolInfo, ToolnexusError, WaitFor
 
 T = TypeVar("T")
 
@@ -155,6 +155,21 @@ class McpSource:
             None if params is None else _json.dump(dict(params)),
         )
         return await run(_ffi.library().mcp_request_submit, arguments, document, ctx)
+
+    async def read_skill(
+        self, server: str, skill: str | Mapping[str, Any], uri: str | None = None, ctx: ToolContext | None = None
+    ) -> SkillFile:
+        """One file of a skill, if it is what the skill's entry says: its size, its digest, and in SKILL.md the frontmatter.
+        `skill` is the entry, as `request(server, "skills/list")` has it, or the uri of SKILL.md, and then the server is asked
+        for the entry. `uri` is the file; without it SKILL.md. Raises ToolnexusError; its code is "protocol" for what does
+        not verify, and nothing of that is handed out."""
+        arguments = (
+            self._ref.value,
+            _ffi.text(server, "server"),
+            _ffi.text(skill, "skill") if isinstance(skill, str) else _json.dump(dict(skill)),
+            None if uri is None else _ffi.text(uri, "uri"),
+        )
+        return cast(SkillFile, await run(_ffi.library().mcp_skill_read_submit, arguments, document, ctx))
 
     async def restart(self, server: str | None = None) -> None:
         """Ends a server, or all of them, and starts it again."""

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 JSONSchema = dict[str, Any]
 McpStatus = Literal["connected", "disabled", "failed", "needs_auth"]
@@ -131,6 +131,19 @@ class McpInventory:
 
     tools: dict[str, list[ToolInfo]]
     status: dict[str, McpStatus]
+
+
+class SkillFile(TypedDict):
+    """A file of a skill that is what the skill's entry says. That does not make it safe: the server wrote both."""
+
+    #: The text; of a file that is no text its type and size, and `contents` has it in base64.
+    output: str
+    #: {"server": ..., "skill": the uri of SKILL.md, "uri": the file's}
+    metadata: dict[str, Any]
+    #: The file as the server sent it: one element, with `text` or `blob`.
+    contents: list[dict[str, Any]]
+    #: The entry that it was checked against. Read the skill's other files with it.
+    skill: dict[str, Any]
 
 
 def milliseconds(seconds: float, what: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from . import _source, _tool, _toolkit
 from ._requests import Notify
-from ._types import Config, JSONSchema, McpInventory, McpStatus, ToolContext, ToolHints, ToolResult, WaitFor
+from ._types import Config, JSONSchema, McpInventory, McpStatus, SkillFile, ToolContext, ToolHints, ToolResult, WaitFor
 
 T = TypeVar("T")
 parse_mcp_config = _source.parse_mcp_config
@@ -153,6 +153,11 @@ class McpSource:
 
     def request(self, server: str, method: str, params: Mapping[str, Any] | None = None, ctx: ToolContext | None = None) -> Any:
         return _run(self._source.request(server, method, params, ctx))
+
+    def read_skill(
+        self, server: str, skill: str | Mapping[str, Any], uri: str | None = None, ctx: ToolContext | None = None
+    ) -> SkillFile:
+        return _run(self._source.read_skill(server, skill, uri, ctx))
 
     def restart(self, server: str | None = None) -> None:
         _run(self._source.restart(server))

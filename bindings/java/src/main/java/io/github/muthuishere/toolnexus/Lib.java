@@ -73,6 +73,9 @@ final class Lib {
     static native int tn_mcp_request_submit(
             long mcp, byte[] server, byte[] method, byte[] params, long context, long queue, long id);
 
+    static native int tn_mcp_skill_read_submit(
+            long mcp, byte[] server, byte[] skill, byte[] uri, long context, long queue, long id);
+
     static native int tn_mcp_restart_submit(long mcp, byte[] server, long context, long queue, long id);
 
     static native int tn_mcp_close_submit(long mcp, long context, long queue, long id);

@@ -364,6 +364,42 @@ public final class McpSource implements AutoCloseable {
     }
 
     /**
+     * Reads one file of a skill, if it is what the skill's entry says: its size, its digest, and in SKILL.md the frontmatter. That
+     * it is as listed does not make it safe: the server wrote both.
+     *
+     * @param server the server's name in the config
+     * @param skill the uri of SKILL.md: the server is asked for the skill's entry
+     * @param uri the file, or null for SKILL.md
+     * @return {@code output} (the text), {@code contents} (the file as it came), and {@code skill}, the entry that it was checked
+     *     against: read the skill's other files with it
+     * @throws ToolnexusException if there is none; with {@link Status#PROTOCOL} because it does not verify
+     */
+    public Map<String, Object> readSkill(String server, String skill, String uri) {
+        return readSkill(server, Lib.text(skill), uri, null);
+    }
+
+    /**
+     * The same for a skill whose entry the host has, with time-outs and cancellation.
+     *
+     * @param server the server's name in the config
+     * @param skill the skill's entry, as {@code request(server, "skills/list", null)} has it
+     * @param uri the file, or null for SKILL.md
+     * @param ctx the limits, or null for the defaults
+     * @return as above
+     */
+    public Map<String, Object> readSkill(String server, Map<String, Object> skill, String uri, ToolContext ctx) {
+        return readSkill(server, Lib.text(Json.write(skill)), uri, ctx);
+    }
+
+    private Map<String, Object> readSkill(String server, byte[] skill, String uri, ToolContext ctx) {
+        byte[] name = Lib.text(server);
+        byte[] file = uri == null ? null : Lib.text(uri);
+        return Core.call(ctx, (context, queue, id) ->
+                        handle.with(mcp -> Lib.tn_mcp_skill_read_submit(mcp, name, skill, file, context, queue, id)))
+                .orThrow();
+    }
+
+    /**
      * Ends a server and starts it again, and waits until it is connected.
      *
      * @param server the server's name in the config, or null for all of them

@@ -20,12 +20,14 @@ final class Fixtures {
     static final String LEFT = "references that nobody gave back";
     static final String TINY = env("TOOLNEXUS_TINY");
     static final String HOSTILE = env("TOOLNEXUS_HOSTILE");
+    /** The URL of the tiny server over HTTP. */
+    static final String REMOTE = env("TOOLNEXUS_REMOTE");
 
     private Fixtures() {}
 
     private static String env(String name) {
         String value = System.getenv(name);
-        if (value == null) throw new IllegalStateException("set " + name + " to the server's path, as bindings/java/test does");
+        if (value == null) throw new IllegalStateException("set " + name + " to the server's path or URL, as bindings/java/test does");
         return value;
     }
 
@@ -46,14 +48,14 @@ final class Fixtures {
     /** Gives everything back, and sees that the library has nothing left either. */
     static void nothingLives() {
         Handle.freeAll();
-        assertEquals(Map.of(), Toolnexus.shutdown(Duration.ofSeconds(20)), LEFT);
+        assertEquals(Map.of(), Toolnexus.shutdown(Duration.ofSeconds(60)), LEFT);
     }
 
-    /** For what happens in the background: looks until it is so, at most ten seconds. */
+    /** For what happens in the background: looks until it is so, at most a minute. */
     static void eventually(String what, BooleanSupplier holds) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!holds.getAsBoolean()) {
-            if (System.nanoTime() > end) throw new AssertionError("after ten seconds still not so: " + what);
+            if (System.nanoTime() > end) throw new AssertionError("after a minute still not so: " + what);
             Thread.sleep(5);
         }
     }
@@ -71,14 +73,20 @@ final class Fixtures {
 
     /** Runs a program to its end, at most a minute, in the root of the project. */
     static Ran run(List<String> command) throws IOException, InterruptedException {
+        return run(command, Map.of());
+    }
+
+    /** With more variables in the program's environment. */
+    static Ran run(List<String> command, Map<String, String> variables) throws IOException, InterruptedException {
         Path output = Files.createTempFile("toolnexus-test", ".txt");
         Path errors = Files.createTempFile("toolnexus-test", ".txt");
         try {
-            Process process = new ProcessBuilder(command)
+            ProcessBuilder builder = new ProcessBuilder(command)
                     .directory(ROOT.toFile())
                     .redirectOutput(output.toFile())
-                    .redirectError(errors.toFile())
-                    .start();
+                    .redirectError(errors.toFile());
+            builder.environment().putAll(variables);
+            Process process = builder.start();
             if (!process.waitFor(60, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
                 throw new AssertionError("did not end: " + command + "\n" + read(output) + read(errors));

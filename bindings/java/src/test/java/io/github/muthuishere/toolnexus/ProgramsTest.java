@@ -66,7 +66,7 @@ class ProgramsTest {
     public static final class Virtual {
         private Virtual() {}
 
-        /** Prints how many milliseconds it took in all. */
+        /** Prints how many milliseconds it took in all, at the best of five times: a busy machine makes some of them longer. */
         public static void main(String[] args) throws Exception {
             // This is compiled for Java 17.
             ExecutorService threads = (ExecutorService)
@@ -75,11 +75,15 @@ class ProgramsTest {
                 Tool slow = Fixtures.tool(source.tools(), "progress_slow");
                 Callable<String> call = () -> slow.execute(Map.of("durationMs", 100, "intervalMs", 0)).output();
                 call.call();
-                List<Future<String>> calls = new ArrayList<>();
-                long start = System.nanoTime();
-                for (int i = 0; i < 100; i++) calls.add(threads.submit(call));
-                for (Future<String> each : calls) if (!each.get().equals("slept 100 ms")) throw new AssertionError(each.get());
-                System.out.println((System.nanoTime() - start) / 1_000_000);
+                long best = Long.MAX_VALUE;
+                for (int round = 0; round < 5; round++) {
+                    List<Future<String>> calls = new ArrayList<>();
+                    long start = System.nanoTime();
+                    for (int i = 0; i < 100; i++) calls.add(threads.submit(call));
+                    for (Future<String> each : calls) if (!each.get().equals("slept 100 ms")) throw new AssertionError(each.get());
+                    best = Math.min(best, (System.nanoTime() - start) / 1_000_000);
+                }
+                System.out.println(best);
             }
         }
     }
@@ -153,5 +157,16 @@ class ProgramsTest {
                 List.of(Fixtures.java("java"), "-cp", Fixtures.classPath(), "examples/java/Agent.java"));
         assertEquals(Fixtures.read(Fixtures.ROOT.resolve("examples/java/Agent.expected")), ran.output());
         assertEquals(0, ran.status(), ran.toString());
+    }
+
+    @Test
+    void theExampleRunsOnALocalAndARemoteServer() throws Exception {
+        Map<String, String> variables = Map.of("TINY_SERVER", Fixtures.TINY, "REMOTE_URL", Fixtures.REMOTE);
+        Fixtures.Ran ran = Fixtures.run(
+                List.of(Fixtures.java("java"), "-cp", Fixtures.classPath(), "examples/java/Agent.java", "examples/remote.json"),
+                variables);
+        assertEquals(0, ran.status(), ran.toString());
+        assertEquals("{progress=connected, remote=connected}", ran.output().lines().findFirst().orElseThrow());
+        assertTrue(ran.output().contains("\nremote_echo {readOnly=true}\n"), ran.output());
     }
 }

@@ -128,7 +128,7 @@ class SourceTest {
             load.handle((source, thrown) -> {
                 assertTrue(thrown.getCause() instanceof CancellationException, String.valueOf(thrown));
                 return null;
-            }).get(10, TimeUnit.SECONDS);
+            }).get(60, TimeUnit.SECONDS);
             loading.set(null);
         }
         McpSource.Options options = new McpSource.Options().deadline(Duration.ofMillis(100));
@@ -271,9 +271,10 @@ class SourceTest {
             }
             return null;
         })) {
-            ToolContext context = new ToolContext().deadline(Duration.ofMillis(200));
+            // Long enough for the question to reach the host, also on a busy machine.
+            ToolContext context = new ToolContext().deadline(Duration.ofSeconds(3));
             assertEquals(Status.TIMEOUT, Fixtures.tool(source.tools(), "x_odd").execute(Map.of(), context).status());
-            assertTrue(stopped.await(10, TimeUnit.SECONDS), "who is asked must hear that it is no longer wanted");
+            assertTrue(stopped.await(60, TimeUnit.SECONDS), "who is asked must hear that it is no longer wanted");
         }
     }
 
@@ -292,6 +293,30 @@ class SourceTest {
             assertEquals("connected", source.status().get("progress"));
             assertThrows(ToolnexusException.class, () -> source.restart("nope"));
             Fixtures.eventually("the restart is told", () -> notices.contains("server"));
+        }
+    }
+
+    @Test
+    void aSkillIsWhatItsEntrySaysOrNothing() {
+        String skill = "skill://acme/pdf/SKILL.md";
+        try (McpSource source = McpSource.load(Fixtures.hostile("skills"))) {
+            Map<String, Object> read = source.readSkill("x", skill, null);
+            assertTrue(read.get("output").toString().endsWith("\nBody\n"));
+            assertEquals(Map.of("server", "x", "skill", skill, "uri", skill), read.get("metadata"));
+            Map<String, Object> held = Json.object(read.get("skill"));
+            Map<String, Object> logo = source.readSkill("x", held, "skill://acme/pdf/logo.png", null);
+            assertEquals("iVBORw==", Json.object(Json.list(logo.get("contents")).get(0)).get("blob"));
+            assertEquals(
+                    Status.PROTOCOL,
+                    assertThrows(
+                                    ToolnexusException.class,
+                                    () -> source.readSkill("x", held, "skill://acme/pdf/hidden.md", null))
+                            .status());
+        }
+        try (McpSource source = McpSource.load(Fixtures.hostile("skill-digest"))) {
+            ToolnexusException refused =
+                    assertThrows(ToolnexusException.class, () -> source.readSkill("x", skill, null));
+            assertTrue(refused.getMessage().contains("has the digest"), refused.getMessage());
         }
     }
 

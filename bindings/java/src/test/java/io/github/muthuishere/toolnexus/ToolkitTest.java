@@ -100,7 +100,7 @@ class ToolkitTest {
         assertTrue(add.execute(Map.of("a", "x"), null).isError());
         ToolResult late = through(events, hang).execute(null, new ToolContext(50L));
         assertEquals(Status.TIMEOUT, late.status());
-        assertTrue(stopped.await(10, TimeUnit.SECONDS), "the tool was not told");
+        assertTrue(stopped.await(60, TimeUnit.SECONDS), "the tool was not told");
         events.close();
         assertEquals(Status.CLOSED, add.execute(Map.of(), null).status());
     }
@@ -206,7 +206,7 @@ class ToolkitTest {
         begun.await();
         context.cancel();
         assertThrows(CancellationException.class, running::join);
-        assertTrue(interrupted.await(10, TimeUnit.SECONDS));
+        assertTrue(interrupted.await(60, TimeUnit.SECONDS));
         assertThrows(CancellationException.class, () -> hang.execute(null, context));
     }
 
@@ -220,7 +220,7 @@ class ToolkitTest {
         begun.await();
         tk.close();
         assertEquals(Status.CLOSED, running.join().status());
-        assertTrue(stopped.await(10, TimeUnit.SECONDS), "the tool was not told");
+        assertTrue(stopped.await(60, TimeUnit.SECONDS), "the tool was not told");
         ToolResult later = tk.execute("add", Map.of("a", 1L, "b", 2L));
         assertEquals(Status.CLOSED, later.status());
         assertEquals(Status.CLOSED, tk.execute("progress_echo", Map.of("text", "x")).status());

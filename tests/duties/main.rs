@@ -1,0 +1,30 @@
+//! What the protocol asks of a client, duty by duty: the number in a test's name is the duty's. Each is held against a server
+//! that speaks plain MCP, over stdio unless the name says otherwise. The README's table of features points here.
+#![cfg(target_os = "linux")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod cache;
+mod outputs;
+
+use common::{Loaded, hostile, load};
+use serde_json::{Value, json};
+
+const ERAS: [&str; 2] = ["legacy", "modern"];
+
+/// Loads one server, named `s`, that speaks this era alone.
+#[track_caller]
+fn connected(behaviour: &str, era: &str, options: &[&str]) -> Loaded {
+    let loaded = load(json!({"s": hostile(behaviour, &[&["--era", era], options].concat())}));
+    let server = loaded.server("s");
+    assert_eq!(server["status"], "connected", "{server}");
+    assert_eq!(server["protocolVersion"] == "2026-07-28", era == "modern", "{server}");
+    loaded
+}
+
+/// What the server received so far.
+fn received(loaded: &Loaded) -> Vec<Value> {
+    let lines = loaded.call("s_received", json!({}));
+    lines.ok().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}

@@ -16,6 +16,9 @@ use super::stdio::server::{Behaviour, Crash, Server, write_to};
 /// A line that grows longer is passed on in parts.
 const LONG: usize = 256 * 1024;
 
+/// So many lines are kept for a stream that is not open.
+const UNHEARD: usize = 100;
+
 pub enum Piece {
     Line(Vec<u8>),
     /// Of a line that is too long to be held.
@@ -40,6 +43,8 @@ struct Routes {
     /// The one that is being looked at.
     current: Option<String>,
     standalone: Option<SyncSender<Piece>>,
+    /// What was to go there while it was not open.
+    unheard: Vec<Vec<u8>>,
     line: Vec<u8>,
     /// Where the line goes that is passed on in parts.
     in_parts: Option<SyncSender<Piece>>,
@@ -73,17 +78,14 @@ impl Engine {
 
     /// The stream for what belongs to no request.
     pub fn standalone(&self) -> Receiver<Piece> {
-        let (sender, receiver) = sync_channel(64);
-        self.routes.lock().standalone = Some(sender);
-        receiver
-    }
-
-    /// Writes a message to the stream for what belongs to no request.
-    pub fn announce(&self, message: &Value) {
-        let standalone = self.routes.lock().standalone.clone();
-        if let Some(standalone) = standalone {
-            let _ = standalone.send(Piece::Line(message.to_string().into_bytes()));
+        let mut routes = self.routes.lock();
+        let unheard = std::mem::take(&mut routes.unheard);
+        let (sender, receiver) = sync_channel(unheard.len() + 64);
+        for line in unheard {
+            let _ = sender.send(Piece::Line(line));
         }
+        routes.standalone = Some(sender);
+        receiver
     }
 
     /// The stream of this request was closed by the client, which is how 2026-07-28 cancels. The stdio server knows it
@@ -148,7 +150,12 @@ impl Engine {
                 None if whole => routes.of(&line, self.aside),
                 None => routes.current(),
             };
-            let Some(to) = to else { continue };
+            let Some(to) = to else {
+                if whole && routes.unheard.len() < UNHEARD {
+                    routes.unheard.push(line);
+                }
+                continue;
+            };
             if !ends {
                 routes.in_parts = Some(to.clone());
             }

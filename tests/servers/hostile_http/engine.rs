@@ -136,7 +136,10 @@ impl Engine {
     }
 
     fn write(&self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1));
+            rest = after;
             let mut routes = self.routes.lock();
             let ends = part.last() == Some(&b'\n');
             routes.line.extend_from_slice(if ends { &part[..part.len() - 1] } else { part });

@@ -28,11 +28,20 @@ const fn is_special(byte: u8) -> bool {
     (byte ^ FLIP <= 0x20) | (byte == b'\\')
 }
 
+/// How a run of plain characters is looked through first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    /// From the beginning of a string: most are short.
+    First,
+    /// Behind an escape: the string has some length.
+    Next,
+}
+
 /// The index of the first quote, backslash or control character at or after `at`; the length if there is none.
-pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    let mut words = 2;
+pub(super) fn plain_end(bytes: &[u8], mut at: usize, run: Run) -> usize {
+    // Words give the exact place at once.
+    let mut words = if run == Run::First { 2 } else { 0 };
     loop {
-        // Words give the exact place, and most strings are short.
         for _ in 0..words {
             let rest = bytes.get(at..).unwrap_or_default();
             let Some(word) = rest.first_chunk() else {
@@ -95,7 +104,8 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
 pub(super) fn unescape(body: &str, out: &mut String) {
     let bytes = body.as_bytes();
     let (mut from, mut at) = (0, 0);
-    while let Some(backslash) = find(b'\\', bytes, at) {
+    while let Some(plain) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+        let backslash = at + plain;
         out.push_str(body.get(from..backslash).unwrap_or_default());
         at = backslash + 2;
         from = at;
@@ -141,10 +151,11 @@ fn hex4(bytes: &[u8], at: usize) -> u32 {
 /// Appends `text` as a JSON string, quotes included.
 pub fn quote(text: &str, out: &mut String) {
     let bytes = text.as_bytes();
-    let mut from = 0;
+    let (mut from, mut run) = (0, Run::First);
     out.push('"');
     loop {
-        let at = plain_end(bytes, from);
+        let at = plain_end(bytes, from, run);
+        run = Run::Next;
         out.push_str(text.get(from..at).unwrap_or_default());
         let Some(&special) = bytes.get(at) else { break };
         from = at + 1;

@@ -93,28 +93,42 @@ impl Wire {
             return self
                 .failure(Status::Transport, &format!("the server cannot be reached{proxy}: {}", unreached(error)));
         }
-        let why =
-            chain(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()).map_or_else(|| deepest(error), broken);
-        let failure = self.failure(Status::Transport, &format!("the server gave no answer{proxy}: {why}"));
+        let http = chain(error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
+        let why = http.map_or_else(|| deepest(error), broken);
+        let plain = self.target.scheme_str() == Some("http");
+        let hint = match http.is_some_and(hyper::Error::is_parse) && plain {
+            true => "; does the server speak https on this port?",
+            false => "",
+        };
+        let failure = self.failure(Status::Transport, &format!("the server gave no answer{proxy}: {why}{hint}"));
         Failure { again: Again::After(Duration::ZERO), ..failure }
     }
+
+    /// A proxy on the way asks who we are.
+    pub fn proxy_refused(&self, method: &str, quoted: &str) -> Failure {
+        let proxy = self.route.shown().map_or_else(|| "a proxy".to_owned(), |proxy| format!("the proxy {proxy}"));
+        self.failure(Status::Transport, &format!("{proxy} refused {method}: {PROXY_CREDENTIALS} ({quoted})"))
+    }
 }
+
+/// What to do about a proxy that answers with 407.
+const PROXY_CREDENTIALS: &str =
+    "it asks for a user and a password; give them in the variable that names it, as http://user:password@host:port";
 
 /// True if nothing of the request was sent, because the connection for it had been closed.
 pub fn is_unsent(error: &legacy::Error) -> bool {
     !error.is_connect() && chain(error).any(|cause| cause.is::<ClosedWhileIdle>())
 }
 
-/// An error and its causes. What an I/O error holds is not its cause to the standard library, but that of what holds it.
+/// An error and what is behind it. What an [`io::Error`] wraps is behind it too, which its `source` passes over.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| cause(*error))
-}
-
-fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(inner) => Some(inner),
-        None => error.source(),
-    }
+    std::iter::successors(Some(error), |error| {
+        let error: &'a (dyn Error + 'static) = *error;
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner as &(dyn Error + 'static)),
+            None => error.source(),
+        }
+    })
 }
 
 fn deepest(error: &(dyn Error + 'static)) -> String {
@@ -124,20 +138,25 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
 /// Why there is no connection.
 fn unreached(error: &(dyn Error + 'static)) -> String {
     for cause in chain(error) {
-        if let Some(tls) = cause.downcast_ref() {
+        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
             return untrusted(tls);
         }
-        if let Some(failed) = cause.downcast_ref::<io::Error>() {
-            match failed.kind() {
-                io::ErrorKind::ConnectionRefused => return "connection refused: nothing listens there".to_owned(),
-                io::ErrorKind::TimedOut => return "the connection timed out".to_owned(),
-                io::ErrorKind::UnexpectedEof => {
-                    return "the connection was closed during the TLS handshake; does the server speak https on this port?".to_owned();
-                }
-                _ => {}
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => return "connection refused: nothing listens there".to_owned(),
+            Some(io::ErrorKind::TimedOut) => return "the connection timed out".to_owned(),
+            Some(io::ErrorKind::UnexpectedEof) => {
+                return "the connection was closed during the TLS handshake; does the server speak https on this port?"
+                    .to_owned();
             }
+            _ => {}
         }
+    }
+    // What the proxy said is not the last of the chain.
+    for cause in chain(error) {
         let words = cause.to_string();
+        if words.contains("proxy authorization required") {
+            return PROXY_CREDENTIALS.to_owned();
+        }
         if words.contains("tunnel error") || words.contains("proxy") {
             return match cause.source() {
                 Some(source) => format!("{words}: {}", deepest(source)),

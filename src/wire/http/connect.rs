@@ -224,8 +224,13 @@ impl Service<Uri> for Connector {
                 }
             };
             let stream = stream.into_inner();
-            let _fd = fds::register(stream.as_raw_fd());
-            Ok(Socket { _fd, stream: TokioIo::new(stream), forwards, is_idle: false })
+            Ok(Socket {
+                _fd: fds::register(stream.as_raw_fd()),
+                stream: TokioIo::new(stream),
+                forwards,
+                unacknowledged: false,
+                is_idle: false,
+            })
         })
     }
 }
@@ -238,6 +243,8 @@ pub struct Socket {
     stream: TokioIo<TcpStream>,
     /// It leads to a proxy that reads the requests.
     forwards: bool,
+    /// Something came since it was last acknowledged at once.
+    unacknowledged: bool,
     /// The last thing that happened is that something was read: what is written next begins a request.
     is_idle: bool,
 }
@@ -285,12 +292,12 @@ impl Read for Socket {
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_pending() {
+        if read.is_ready() {
+            (self.unacknowledged, self.is_idle) = (true, true);
+        } else if std::mem::take(&mut self.unacknowledged) {
             // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
             // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
             let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);
-        } else {
-            self.is_idle = true;
         }
         read
     }

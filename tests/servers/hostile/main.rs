@@ -11,6 +11,7 @@
 //! - `calls.rs`: results, input required, requests to the host, progress
 //! - `skills.rs`: skills that are not what their entries say
 //! - `process.rs`: exits, signals, wrappers, pipes
+//! - `plain.rs`: nothing wrong, for the tests of what the protocol asks
 //!
 //! Whatever the behaviour, the server has the tools `echo {text}`, `received` (all lines that came in, as text) and
 //! `process` (pid, arguments, working directory and environment, as JSON text). A fault in a call is met by calling the tool `odd`,
@@ -29,6 +30,7 @@ mod host;
 mod lifecycle;
 mod lists;
 mod outputs;
+mod plain;
 mod process;
 mod server;
 mod skills;
@@ -40,7 +42,7 @@ use std::process::{Command, exit};
 use server::{Behaviour, OPTIONS, Server};
 
 fn table() -> impl Iterator<Item = &'static Behaviour> {
-    [
+    let themes = [
         framing::TABLE,
         lifecycle::TABLE,
         lists::TABLE,
@@ -50,9 +52,9 @@ fn table() -> impl Iterator<Item = &'static Behaviour> {
         host::TABLE,
         skills::TABLE,
         process::TABLE,
-    ]
-    .into_iter()
-    .flatten()
+        plain::TABLE,
+    ];
+    themes.into_iter().flatten()
 }
 
 fn main() {

@@ -38,24 +38,36 @@ pub(super) enum Run {
 }
 
 /// The index of the first quote, backslash or control character at or after `at`; the length if there is none.
-pub(super) fn plain_end(bytes: &[u8], mut at: usize, run: Run) -> usize {
+pub(super) fn plain_end(bytes: &[u8], at: usize, run: Run) -> usize {
+    search(bytes, at, run, specials, is_special).unwrap_or(bytes.len())
+}
+
+/// The index of the first byte at or after `at` that `is_it`. `marks` marks the high bit of the first one of a word.
+#[inline(always)]
+fn search(
+    bytes: &[u8],
+    mut at: usize,
+    run: Run,
+    marks: impl Fn(u64) -> u64,
+    is_it: impl Fn(u8) -> bool,
+) -> Option<usize> {
     // Words give the exact place at once.
     let mut words = if run == Run::First { 2 } else { 0 };
     loop {
         for _ in 0..words {
-            let rest = bytes.get(at..).unwrap_or_default();
+            let rest = bytes.get(at..)?;
             let Some(word) = rest.first_chunk() else {
-                return at + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len());
+                return Some(at + rest.iter().position(|&byte| is_it(byte))?);
             };
-            let marks = specials(u64::from_le_bytes(*word));
+            let marks = marks(u64::from_le_bytes(*word));
             if marks != 0 {
-                return at + (marks.trailing_zeros() / 8) as usize;
+                return Some(at + (marks.trailing_zeros() / 8) as usize);
             }
             at += 8;
         }
         // A long run: the compiler makes vector code of this, on any target.
         while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<CHUNK>()) {
-            if chunk.iter().fold(0, |found, &byte| found | u8::from(is_special(byte))) != 0 {
+            if chunk.iter().fold(0, |found, &byte| found | u8::from(is_it(byte))) != 0 {
                 break;
             }
             at += CHUNK;
@@ -104,8 +116,8 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
 pub(super) fn unescape(body: &str, out: &mut String) {
     let bytes = body.as_bytes();
     let (mut from, mut at) = (0, 0);
-    while let Some(plain) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
-        let backslash = at + plain;
+    let next = |at| search(bytes, at, Run::Next, |word| zeros(word ^ BACKSLASHES), |byte| byte == b'\\');
+    while let Some(backslash) = next(at) {
         out.push_str(body.get(from..backslash).unwrap_or_default());
         at = backslash + 2;
         from = at;

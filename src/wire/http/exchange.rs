@@ -163,18 +163,21 @@ impl Wire {
     ) -> Result<Response<Incoming>, Failure> {
         let mut target = to.clone();
         for _ in 0..=REDIRECTS {
-            let mut request = Request::new(Full::new(body.clone()));
-            *request.method_mut() = method.clone();
-            *request.uri_mut() = target.clone();
-            *request.headers_mut() = headers();
-            if let Some(authorization) = self.route.authorization() {
-                request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
-            }
-            let mut answered = self.client.request(request.clone()).await;
+            let request = || {
+                let mut request = Request::new(Full::new(body.clone()));
+                *request.method_mut() = method.clone();
+                *request.uri_mut() = target.clone();
+                *request.headers_mut() = headers();
+                if let Some(authorization) = self.route.authorization() {
+                    request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+                }
+                request
+            };
+            let mut answered = self.client.request(request()).await;
             for _ in 0..STALE {
                 match answered {
                     // That connection is used no more; the next one may be as old.
-                    Err(error) if answer::is_unsent(&error) => answered = self.client.request(request.clone()).await,
+                    Err(error) if answer::is_unsent(&error) => answered = self.client.request(request()).await,
                     _ => break,
                 }
             }

@@ -21,8 +21,8 @@ fn row_43_stalls_end_by_the_idle_time_out_and_close_their_connection() {
     for era in ERAS {
         for behaviour in ["stalled-head", "stalled-in-head", "stalled-body"] {
             let remote = connected(behaviour, era, &[]);
-            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(200));
-            done.failed("TN_E_TIMEOUT", &["no answer for 200 ms", "tool odd of server s"]).well_under(GENEROUS);
+            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(1_000));
+            done.failed("TN_E_TIMEOUT", &["no answer for 1000 ms", "tool odd of server s"]).well_under(GENEROUS);
             until("the connection is closed", || remote.received("tools/call").iter().any(|call| call.left));
             remote.echoes();
         }
@@ -111,9 +111,11 @@ fn what_is_odd_but_right() {
 fn two_segments_do_not_stall_a_kept_connection() {
     for era in ERAS {
         let remote = works("two-segments", era, &[]);
-        // A delayed acknowledgement costs 40 ms. A busy machine may cost some calls as much, but not most of them.
-        let slow = (0..50).filter(|_| remote.odd().took.as_millis() >= 40).count();
-        assert!(slow < 25, "{slow} of 50 calls were held back");
+        // The system acknowledges at once on a young connection.
+        (0..20).for_each(|_| drop(remote.odd()));
+        // A delayed acknowledgement costs every call 40 ms. A busy machine may cost many of them as much, but not all.
+        let quick = (0..40).filter(|_| remote.odd().took.as_millis() < 40).count();
+        assert!(quick >= 4, "all but {quick} of 40 calls were held back");
     }
 }
 

@@ -494,7 +494,8 @@ struct tn_result *tn_config_parse(const char *config,
  *                 "bad":{"status":"failed","phase":"initialize","reason":"…","stderr":"last lines"}},
  *      "warnings":["…"],"guardian":true}
  *
- * A status is `connected`, `disabled`, `failed` or `needs_auth`. Each phase (start, initialize, list) has the server's
+ * A status is `connected`, `disabled`, `failed` or `needs_auth` (a remote server that wants to know who asks; then there is the
+ * `scheme` that it wants). Each phase (start, initialize, list) has the server's
  * `timeout` for itself. Take the source with tn_result_take_mcp; freeing a result that still holds it closes it.
  *
  * Options, a JSON object, with their defaults (what a server's own entry says counts for it):

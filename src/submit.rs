@@ -239,3 +239,85 @@ impl Drop for Crew {
         drop(new);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::{oneshot, watch};
+
+    use super::*;
+    use crate::outcome::Status;
+    use crate::queue::{Most, Queue, Taken};
+
+    fn submit(
+        queue: &Arc<Queue>,
+        id: u64,
+        work: impl Future<Output = Result<Outcome, Failure>> + Send + 'static,
+    ) -> Result<(), Failure> {
+        start(Box::pin(work), queue.begin(id, Outcome::from)?);
+        Ok(())
+    }
+
+    /// So many completions, in the order of their ids.
+    fn completed(queue: &Queue, count: usize) -> Vec<(u64, Status)> {
+        let mut done = Vec::new();
+        while done.len() < count
+            && let Taken::Events(events) = queue.wait(Most::events(count), None)
+        {
+            done.extend(events.iter().map(|event| (event.id, event.outcome.status)));
+        }
+        done.sort_unstable_by_key(|(id, _)| *id);
+        done
+    }
+
+    #[test]
+    fn calls_that_can_all_go_on_at_once_all_do() {
+        let (queue, (go, gone)) = (Queue::new(), watch::channel(()));
+        let count = 20 * TURN as u64;
+        for id in 0..count {
+            let mut gone = gone.clone();
+            let work = async move {
+                let _ = gone.changed().await;
+                Ok(Outcome::document(String::new()))
+            };
+            submit(&queue, id, work).unwrap();
+        }
+        go.send(()).unwrap();
+        let expected: Vec<_> = (0..count).map(|id| (id, Status::Ok)).collect();
+        assert_eq!(completed(&queue, expected.len()), expected);
+    }
+
+    #[test]
+    fn a_call_that_panics_ends_alone() {
+        let (queue, (go, gone)) = (Queue::new(), oneshot::channel::<()>());
+        let other = async move {
+            let _ = gone.await;
+            Ok(Outcome::document(String::new()))
+        };
+        submit(&queue, 1, other).unwrap();
+        submit(&queue, 2, async { panic!("on purpose") }).unwrap();
+        assert_eq!(completed(&queue, 1), [(2, Status::Internal)]);
+        go.send(()).unwrap();
+        assert_eq!(completed(&queue, 1), [(1, Status::Ok)]);
+    }
+
+    #[test]
+    fn the_calls_of_a_closed_queue_are_dropped_and_no_others() {
+        let (closed, open) = (Queue::new(), Queue::new());
+        let ((held, dropped), (go, gone)) = (oneshot::channel::<()>(), oneshot::channel::<()>());
+        let waits = async move {
+            let _held = held;
+            std::future::pending().await
+        };
+        let other = async move {
+            let _ = gone.await;
+            Ok(Outcome::document(String::new()))
+        };
+        submit(&closed, 1, waits).unwrap();
+        submit(&open, 2, other).unwrap();
+        closed.close();
+        assert_eq!(completed(&closed, 1), [(1, Status::Cancelled)]);
+        dropped.blocking_recv().unwrap_err();
+        go.send(()).unwrap();
+        assert_eq!(completed(&open, 1), [(2, Status::Ok)]);
+    }
+}

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::text::{is_blank, plain_end, unescape};
+use super::text::{Run, is_blank, plain_end, unescape};
 
 /// Where a text stops being JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,9 +234,9 @@ impl<'a> Checker<'a> {
     fn string(&mut self) -> Result<Body<'a>, Error> {
         let start = self.at + 1;
         self.at = start;
-        let mut escaped = false;
+        let (mut escaped, mut run) = (false, Run::First);
         loop {
-            self.at = plain_end(self.bytes, self.at);
+            self.at = plain_end(self.bytes, self.at, run);
             match self.peek() {
                 Some(b'"') => {
                     let inside = self.bytes.get(start..self.at).unwrap_or_default();
@@ -244,7 +244,7 @@ impl<'a> Checker<'a> {
                     return Ok(Body { inside, escaped });
                 }
                 Some(b'\\') => {
-                    escaped = true;
+                    (escaped, run) = (true, Run::Next);
                     self.escape()?;
                 }
                 Some(_) => return self.fail("a control character inside a string"),

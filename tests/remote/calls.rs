@@ -76,11 +76,11 @@ fn progress_on_the_stream_keeps_a_call_alive() {
     for era in ERAS {
         let remote = connected("progress-forever", era, &["--interval", "20"]);
         let done = remote.loaded.call_with("s_odd", json!({}), &{
-            let context = Context::deadline(600);
-            context.set_idle(200);
+            let context = Context::deadline(2_500);
+            context.set_idle(1_000);
             context
         });
-        done.failed("TN_E_TIMEOUT", &["deadline of 600 ms"]);
+        done.failed("TN_E_TIMEOUT", &["deadline of 2500 ms"]);
         is_cancelled(&remote, era, 1);
         // Of other tokens it does not.
         let remote = connected("progress-foreign-token", era, &["--interval", "20"]);

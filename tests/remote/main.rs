@@ -8,10 +8,14 @@ mod common;
 #[allow(dead_code, reason = "the program of the same name uses the rest")]
 #[path = "../servers/hostile_http/mod.rs"]
 mod hostile_http;
+#[allow(dead_code, clippy::undocumented_unsafe_blocks, reason = "tests over stdio use the rest; as in host_side")]
+#[path = "../host_side/support.rs"]
+mod support;
 
 mod bytes;
 mod calls;
 mod handshake;
+mod live;
 mod modern;
 mod redirects;
 mod sessions;

@@ -16,7 +16,7 @@ impl Server {
             return "{\"status\":\"disabled\"}".to_owned();
         }
         let problem = self.problem().unwrap_or_else(|| Problem::new(self.not_up()));
-        let mut out = format!("{{\"status\":\"{}\"", self.word());
+        let mut out = format!("{{\"status\":\"{}\"", self.trouble());
         if let Some(scheme) = problem.challenge.as_ref().and_then(|challenge| challenge.scheme.as_deref()) {
             out.push_str(&format!(",\"scheme\":{}", quoted(scheme)));
         }
@@ -37,11 +37,14 @@ impl Server {
             "disabled"
         } else if self.is_connected() {
             "connected"
-        } else if self.problem().is_some_and(|problem| problem.challenge.is_some()) {
-            "needs_auth"
         } else {
-            "failed"
+            self.trouble()
         }
+    }
+
+    /// Why there is no session, in a word.
+    fn trouble(&self) -> &'static str {
+        if self.problem().is_some_and(|problem| problem.challenge.is_some()) { "needs_auth" } else { "failed" }
     }
 
     fn connected_status(&self, session: &Session) -> String {

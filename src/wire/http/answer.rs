@@ -9,6 +9,7 @@ use http::{HeaderMap, StatusCode, header};
 use hyper_util::client::legacy;
 
 use super::Wire;
+use super::connect::ClosedWhileIdle;
 use crate::outcome::{Again, Failure, Status};
 use crate::wire::mux::excerpt;
 
@@ -92,17 +93,41 @@ impl Wire {
             return self
                 .failure(Status::Transport, &format!("the server cannot be reached{proxy}: {}", unreached(error)));
         }
-        let why =
-            chain(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()).map_or_else(|| deepest(error), broken);
-        let failure = self.failure(Status::Transport, &format!("the server gave no answer{proxy}: {why}"));
+        let http = chain(error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
+        let why = http.map_or_else(|| deepest(error), broken);
+        let plain = self.target.scheme_str() == Some("http");
+        let hint = match http.is_some_and(hyper::Error::is_parse) && plain {
+            true => "; does the server speak https on this port?",
+            false => "",
+        };
+        let failure = self.failure(Status::Transport, &format!("the server gave no answer{proxy}: {why}{hint}"));
         Failure { again: Again::After(Duration::ZERO), ..failure }
+    }
+
+    /// A proxy on the way asks who we are.
+    pub fn proxy_refused(&self, method: &str, quoted: &str) -> Failure {
+        let proxy = self.route.shown().map_or_else(|| "a proxy".to_owned(), |proxy| format!("the proxy {proxy}"));
+        self.failure(Status::Transport, &format!("{proxy} refused {method}: {PROXY_CREDENTIALS} ({quoted})"))
     }
 }
 
+/// What to do about a proxy that answers with 407.
+const PROXY_CREDENTIALS: &str =
+    "it asks for a user and a password; give them in the variable that names it, as http://user:password@host:port";
+
+/// True if nothing of the request was sent, because the connection for it had been closed.
+pub fn is_unsent(error: &legacy::Error) -> bool {
+    !error.is_connect() && chain(error).any(|cause| cause.is::<ClosedWhileIdle>())
+}
+
+/// An error and what is behind it. What an [`io::Error`] wraps is behind it too, which its `source` passes over.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'a (dyn Error + 'static) = *error;
-        error.source()
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner as &(dyn Error + 'static)),
+            None => error.source(),
+        }
     })
 }
 
@@ -113,20 +138,25 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
 /// Why there is no connection.
 fn unreached(error: &(dyn Error + 'static)) -> String {
     for cause in chain(error) {
-        if let Some(tls) = cause.downcast_ref().or_else(|| inside(cause)) {
+        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
             return untrusted(tls);
         }
-        if let Some(failed) = inside(cause).or_else(|| cause.downcast_ref::<io::Error>()) {
-            match failed.kind() {
-                io::ErrorKind::ConnectionRefused => return "connection refused: nothing listens there".to_owned(),
-                io::ErrorKind::TimedOut => return "the connection timed out".to_owned(),
-                io::ErrorKind::UnexpectedEof => {
-                    return "the connection was closed during the TLS handshake".to_owned();
-                }
-                _ => {}
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => return "connection refused: nothing listens there".to_owned(),
+            Some(io::ErrorKind::TimedOut) => return "the connection timed out".to_owned(),
+            Some(io::ErrorKind::UnexpectedEof) => {
+                return "the connection was closed during the TLS handshake; does the server speak https on this port?"
+                    .to_owned();
             }
+            _ => {}
         }
+    }
+    // What the proxy said is not the last of the chain.
+    for cause in chain(error) {
         let words = cause.to_string();
+        if words.contains("proxy authorization required") {
+            return PROXY_CREDENTIALS.to_owned();
+        }
         if words.contains("tunnel error") || words.contains("proxy") {
             return match cause.source() {
                 Some(source) => format!("{words}: {}", deepest(source)),
@@ -135,11 +165,6 @@ fn unreached(error: &(dyn Error + 'static)) -> String {
         }
     }
     deepest(error)
-}
-
-/// What an I/O error wraps, which is not its source.
-fn inside<'a, E: Error + 'static>(cause: &'a (dyn Error + 'static)) -> Option<&'a E> {
-    cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
 }
 
 fn untrusted(error: &rustls::Error) -> String {
@@ -165,18 +190,17 @@ fn untrusted(error: &rustls::Error) -> String {
 
 /// What broke an exchange that had begun.
 pub fn broken(error: &hyper::Error) -> String {
-    if error.is_incomplete_message() {
+    let is_io = |kind: io::ErrorKind| {
+        chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == kind))
+    };
+    if error.is_incomplete_message() || is_io(io::ErrorKind::UnexpectedEof) {
         return "the connection was closed in the middle".to_owned();
     }
     if error.is_parse() {
         return format!("what came back is not HTTP: {error}");
     }
-    let kinds = || chain(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
-    if kinds().any(|kind| kind == io::ErrorKind::ConnectionReset) {
+    if is_io(io::ErrorKind::ConnectionReset) {
         return "the connection was reset".to_owned();
-    }
-    if kinds().any(|kind| kind == io::ErrorKind::UnexpectedEof) {
-        return "the connection was closed in the middle".to_owned();
     }
     deepest(error)
 }

@@ -1,7 +1,7 @@
 //! The body of an answer, plain or packed.
 #![forbid(unsafe_code)]
 
-use http::{Response, header};
+use http::{HeaderMap, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 
@@ -22,8 +22,12 @@ pub enum Short {
 
 impl Body {
     pub fn of(response: Response<Incoming>) -> Result<Body, String> {
-        let encoding =
-            response.headers().get(header::CONTENT_ENCODING).map(|value| value.as_bytes().to_ascii_lowercase());
+        let (head, body) = response.into_parts();
+        Body::with(&head.headers, body)
+    }
+
+    pub fn with(headers: &HeaderMap, incoming: Incoming) -> Result<Body, String> {
+        let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes().to_ascii_lowercase());
         let gzip = match encoding.as_deref() {
             None | Some(b"" | b"identity") => None,
             Some(b"gzip" | b"x-gzip") => Some(Gzip::new()),
@@ -32,7 +36,7 @@ impl Body {
                 return Err(format!("has the content-encoding {other:?}, which was not asked for"));
             }
         };
-        Ok(Body { incoming: response.into_body(), gzip })
+        Ok(Body { incoming, gzip })
     }
 
     /// Waits for the next bytes. False: there are no more.

@@ -224,7 +224,13 @@ impl Service<Uri> for Connector {
                 }
             };
             let stream = stream.into_inner();
-            Ok(Socket { _fd: fds::register(stream.as_raw_fd()), stream: TokioIo::new(stream), forwards })
+            Ok(Socket {
+                _fd: fds::register(stream.as_raw_fd()),
+                stream: TokioIo::new(stream),
+                forwards,
+                unacknowledged: false,
+                is_idle: false,
+            })
         })
     }
 }
@@ -237,6 +243,40 @@ pub struct Socket {
     stream: TokioIo<TcpStream>,
     /// It leads to a proxy that reads the requests.
     forwards: bool,
+    /// Something came since it was last acknowledged at once.
+    unacknowledged: bool,
+    /// The last thing that happened is that something was read: what is written next begins a request.
+    is_idle: bool,
+}
+
+/// Why a connection that waited for its next request cannot take it. Nothing of the request was sent.
+#[derive(Debug)]
+pub struct ClosedWhileIdle;
+
+impl std::fmt::Display for ClosedWhileIdle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the server had closed the connection")
+    }
+}
+
+impl std::error::Error for ClosedWhileIdle {}
+
+impl Socket {
+    /// The server may have closed the connection while nobody looked; the runtime learns of that by and by, the system knows.
+    /// What was not sent can be sent over another connection, what was sent cannot.
+    fn begin_write(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_idle) {
+            return Ok(());
+        }
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let socket = socket2::SockRef::from(self.stream.inner());
+        match socket.recv_with_flags(&mut byte, libc::MSG_PEEK | libc::MSG_DONTWAIT) {
+            Ok(0) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {}
+            _ => return Ok(()),
+        }
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, ClosedWhileIdle))
+    }
 }
 
 impl Connection for Socket {
@@ -252,7 +292,9 @@ impl Read for Socket {
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_pending() {
+        if read.is_ready() {
+            (self.unacknowledged, self.is_idle) = (true, true);
+        } else if std::mem::take(&mut self.unacknowledged) {
             // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
             // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
             let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);
@@ -263,6 +305,7 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.begin_write()?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -283,6 +326,7 @@ impl Write for Socket {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.begin_write()?;
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 }

@@ -1,6 +1,7 @@
 //! One message, one POST, and what comes back (MCP, transports, streamable HTTP). The streams that only the legacy era has.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use crate::wire::sse::{Event, Events};
 
 /// So often a request follows a redirect.
 const REDIRECTS: usize = 5;
+/// So many kept connections that turn out to be closed are passed over, before the request is given up.
+const STALE: usize = 8;
 /// How much is read of an answer that is quoted only.
 const QUOTED: usize = 64 * 1024;
 /// How long a stream may go on after it has brought its reply, before its connection is given up.
@@ -36,6 +39,8 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// So many headers a message has besides those of every request, and those of a tool's own.
+const MORE_HEADERS: usize = 6;
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -71,19 +76,31 @@ impl Wire {
     pub async fn exchange(&self, post: Post) -> Result<(), Failure> {
         let endpoint = self.endpoint.lock().clone();
         if let Some(endpoint) = endpoint {
-            return self.post_old(post, &endpoint).await;
+            return Box::pin(self.post_old(post, &endpoint)).await;
         }
         let body = Bytes::from(post.bytes);
         let message = Raw::checked(std::str::from_utf8(&body).unwrap_or("{}"));
-        let method = message.get("method").and_then(Raw::as_str).unwrap_or_default();
+        let method = match message.text().get(post.method).filter(|method| !method.is_empty()) {
+            Some(method) => Cow::Borrowed(method),
+            None => message.get("method").and_then(Raw::as_str).unwrap_or_default(),
+        };
         let modern = self.mux.era() == Era::Modern || post.request.is_some_and(|(_, kind)| kind == RequestKind::Probe);
-        let mut headers = self.base.clone();
-        headers.insert(header::ACCEPT, BOTH);
-        headers.insert(header::CONTENT_TYPE, JSON);
-        if modern {
+        let headers = || {
+            let mut headers = self.base.clone();
+            headers.reserve(MORE_HEADERS + post.headers.len());
+            headers.insert(header::ACCEPT, BOTH);
+            headers.insert(header::CONTENT_TYPE, JSON);
+            if !modern {
+                self.add_session(&mut headers);
+                return headers;
+            }
             headers.insert(VERSION, HeaderValue::from_static(MODERN));
             insert(&mut headers, METHOD, &safe_value(&method));
-            if let Some(name) = name(&method, message) {
+            let name = match &post.tool {
+                Some(tool) => Some(Cow::Borrowed(&**tool)),
+                None => name(&method, message),
+            };
+            if let Some(name) = name {
                 insert(&mut headers, NAME, &safe_value(&name));
             }
             for (name, value) in &post.headers {
@@ -91,23 +108,23 @@ impl Wire {
                     insert(&mut headers, name, value);
                 }
             }
-        } else {
-            self.add_session(&mut headers);
-        }
+            headers
+        };
         let asked = post.request.map(|(id, kind)| Asked { id, kind, method: &method, modern });
-        let response = self.send(&self.target, Method::POST, headers, body.clone()).await?;
+        let response = self.send(&self.target, Method::POST, &headers, body.clone()).await?;
         let status = response.status();
-        let Some(asked) = asked else { return self.delivered(response).await };
+        // What is rare is in boxes: this future is made for every call, and small ones cost less.
+        let Some(asked) = asked else { return Box::pin(self.delivered(response)).await };
         if !status.is_success() {
-            return self.refused(asked, response).await;
+            return Box::pin(self.refused(asked, response)).await;
         }
         if asked.kind == RequestKind::Initialize {
             self.take_session(response.headers())?;
         }
         match Media::of(response.headers()) {
-            Media::Events => self.stream(asked, response).await,
+            Media::Events => Box::pin(self.stream(asked, response)).await,
             Media::Json => self.whole(asked, response).await,
-            _ => self.neither(asked, response).await,
+            _ => Box::pin(self.neither(asked, response)).await,
         }
     }
 
@@ -136,27 +153,35 @@ impl Wire {
     // -- sending --------------------------------------------------------------------------------------------------------
 
     /// One request and its answer's header. Follows redirects within the origin: nothing that was meant for one origin goes to
-    /// another one.
+    /// another one. `headers` makes those of each.
     pub(super) async fn send(
         &self,
         to: &Uri,
         method: Method,
-        headers: HeaderMap,
+        headers: &(dyn Fn() -> HeaderMap + Sync),
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
         let mut target = to.clone();
-        // A kept connection that the server has closed by now is found out about first: what is sent into it is lost, and a call
-        // cannot be repeated.
-        tokio::task::yield_now().await;
         for _ in 0..=REDIRECTS {
-            let mut request = Request::new(Full::new(body.clone()));
-            *request.method_mut() = method.clone();
-            *request.uri_mut() = target.clone();
-            *request.headers_mut() = headers.clone();
-            if let Some(authorization) = self.route.authorization() {
-                request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+            let request = || {
+                let mut request = Request::new(Full::new(body.clone()));
+                *request.method_mut() = method.clone();
+                *request.uri_mut() = target.clone();
+                *request.headers_mut() = headers();
+                if let Some(authorization) = self.route.authorization() {
+                    request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+                }
+                request
+            };
+            let mut answered = self.client.request(request()).await;
+            for _ in 0..STALE {
+                match answered {
+                    // That connection is used no more; the next one may be as old.
+                    Err(error) if answer::is_unsent(&error) => answered = self.client.request(request()).await,
+                    _ => break,
+                }
             }
-            let response = self.client.request(request).await.map_err(|error| self.unanswered(&error))?;
+            let response = answered.map_err(|error| self.unanswered(&error))?;
             self.reached.store(true, Ordering::Relaxed);
             let status = response.status();
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -213,8 +238,8 @@ impl Wire {
 
     /// One JSON body.
     async fn whole(&self, asked: Asked<'_>, response: Response<Incoming>) -> Result<(), Failure> {
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = match self.body(response).await {
+        let (head, body) = response.into_parts();
+        let body = match self.body(&head.headers, body).await {
             Err(Short::Limit) => {
                 let limit = self.mux.limit;
                 let why =
@@ -229,12 +254,12 @@ impl Wire {
             Ok(body) => body,
         };
         // Only what fails is quoted, and it is short: a reply to somebody else may be long.
-        let head = body[..body.len().min(1024)].to_vec();
+        let began = body[..body.len().min(1024)].to_vec();
         self.mux.deliver_to(body, Some(asked.id));
         if !self.mux.is_open(asked.id) {
             return Ok(());
         }
-        let quoted = answer::quoted(self, status, &headers, &head);
+        let quoted = answer::quoted(self, head.status, &head.headers, &began);
         if asked.kind == RequestKind::Probe {
             // JSON that is no answer to a question of the modern era (MCP 2026-07-28, versioning).
             self.mux.answer_error(asked.id, NOT_UNDERSTOOD, &quoted);
@@ -244,8 +269,8 @@ impl Wire {
             .failure(Status::Protocol, &format!("the server answered {} with no reply to it: {quoted}", asked.method)))
     }
 
-    async fn body(&self, response: Response<Incoming>) -> Result<Vec<u8>, Short> {
-        Body::of(response).map_err(Short::Broken)?.all(self.mux.limit).await
+    async fn body(&self, headers: &HeaderMap, body: Incoming) -> Result<Vec<u8>, Short> {
+        Body::with(headers, body).map_err(Short::Broken)?.all(self.mux.limit).await
     }
 
     /// A success that holds nothing for us.
@@ -271,6 +296,9 @@ impl Wire {
         let code = status.as_u16();
         if matches!(code, 401 | 403) {
             return Err(self.unauthorized(asked.method, status, &headers, &body));
+        }
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            return Err(self.proxy_refused(asked.method, &quoted));
         }
         if self.notice_lost_session(status, &body) {
             let failure =
@@ -410,20 +438,26 @@ impl Wire {
     }
 
     async fn get(&self, last_id: Option<&str>) -> Result<Response<Incoming>, Failure> {
-        let mut headers = self.base.clone();
-        headers.insert(header::ACCEPT, EVENTS);
-        self.add_session(&mut headers);
-        if let Some(last_id) = last_id {
-            insert(&mut headers, LAST_EVENT, last_id);
-        }
-        self.send(&self.target, Method::GET, headers, Bytes::new()).await
+        let headers = || {
+            let mut headers = self.base.clone();
+            headers.insert(header::ACCEPT, EVENTS);
+            self.add_session(&mut headers);
+            if let Some(last_id) = last_id {
+                insert(&mut headers, LAST_EVENT, last_id);
+            }
+            headers
+        };
+        self.send(&self.target, Method::GET, &headers, Bytes::new()).await
     }
 
     /// Tells the server that the session is over.
     pub async fn delete(&self) {
-        let mut headers = self.base.clone();
-        self.add_session(&mut headers);
-        match self.send(&self.target, Method::DELETE, headers, Bytes::new()).await {
+        let headers = || {
+            let mut headers = self.base.clone();
+            self.add_session(&mut headers);
+            headers
+        };
+        match self.send(&self.target, Method::DELETE, &headers, Bytes::new()).await {
             Ok(response) => log::at!(Debug, "wire", "{}: DELETE: {}", self.server, answer::named(response.status())),
             Err(failure) => log::at!(Debug, "wire", "{}: DELETE: {failure}", self.server),
         }
@@ -492,7 +526,7 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 }
 
 /// What `Mcp-Name` says of a message (MCP 2026-07-28, standard headers).
-fn name<'a>(method: &str, message: Raw<'a>) -> Option<std::borrow::Cow<'a, str>> {
+fn name<'a>(method: &str, message: Raw<'a>) -> Option<Cow<'a, str>> {
     let member = match method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",

@@ -107,7 +107,7 @@ impl Remote {
     ) -> Result<Remote, Failure> {
         let failed = |why: String| Failure::new(Status::Transport, format!("{why} ({})", target.shown));
         let parsed = url::parse(target.url).map_err(failed)?;
-        let base = base_headers(target.headers, parsed.authorization).map_err(failed)?;
+        let base = base_headers(&parsed.uri, target.headers, parsed.authorization).map_err(failed)?;
         let stop = CancellationToken::new();
         let (client, route) = connect::client(&parsed.uri, tracker, &stop).await.map_err(failed)?;
         let old = target.old;
@@ -223,8 +223,16 @@ impl Drop for CloseOnDrop {
 }
 
 /// The headers of every request: the configured ones, but those that the protocol needs for itself.
-fn base_headers(configured: &[(String, String)], user_info: Option<HeaderValue>) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::with_capacity(configured.len() + 12);
+fn base_headers(
+    target: &Uri,
+    configured: &[(String, String)],
+    user_info: Option<HeaderValue>,
+) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::with_capacity(configured.len() + 4);
+    // The client below would make it anew for every request.
+    if let Some(host) = url::host(target) {
+        headers.insert(header::HOST, host);
+    }
     headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("toolnexus/", env!("CARGO_PKG_VERSION"))));
     if let Some(user_info) = user_info {
         headers.insert(header::AUTHORIZATION, user_info);

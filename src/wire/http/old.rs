@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response, Uri, header};
+use http::{Method, Response, Uri, header};
 use hyper::body::Incoming;
 
 use super::answer::{self, Media};
@@ -29,9 +29,12 @@ pub struct Stream {
 impl Wire {
     /// Opens the server's stream and waits for the endpoint.
     pub async fn open_old(&self) -> Result<Stream, Failure> {
-        let mut headers = self.base.clone();
-        headers.insert(header::ACCEPT, EVENTS);
-        let response = self.send(&self.target, Method::GET, headers, Bytes::new()).await?;
+        let headers = || {
+            let mut headers = self.base.clone();
+            headers.insert(header::ACCEPT, EVENTS);
+            headers
+        };
+        let response = self.send(&self.target, Method::GET, &headers, Bytes::new()).await?;
         if !response.status().is_success() || Media::of(response.headers()) != Media::Events {
             return Err(self.no_stream(response).await);
         }
@@ -115,9 +118,12 @@ impl Wire {
 
     /// Sends a message to the endpoint. Its reply comes by the stream.
     pub async fn post_old(&self, post: Post, endpoint: &Uri) -> Result<(), Failure> {
-        let mut headers: HeaderMap = self.base.clone();
-        headers.insert(header::CONTENT_TYPE, JSON);
-        let response = self.send(endpoint, Method::POST, headers, Bytes::from(post.bytes)).await?;
+        let headers = || {
+            let mut headers = self.base.clone();
+            headers.insert(header::CONTENT_TYPE, JSON);
+            headers
+        };
+        let response = self.send(endpoint, Method::POST, &headers, Bytes::from(post.bytes)).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.head(response).await;
         if status.is_success() {

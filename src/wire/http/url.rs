@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use http::uri::Authority;
 use http::{HeaderValue, Uri};
 
 /// A server's URL in its parts.
@@ -25,8 +26,12 @@ pub fn parse(text: &str) -> Result<Parsed, String> {
         Some((user_info, host)) => (Some(user_info), host),
         None => (None, authority.as_str()),
     };
-    parts.authority =
-        Some(host.parse().map_err(|error| format!("the URL has a host that cannot be understood: {error}"))?);
+    let host: Authority =
+        host.parse().map_err(|error| format!("the URL has a host that cannot be understood: {error}"))?;
+    if has_bad_port(&host) {
+        return Err(format!("the URL has a port that is no number from 0 to 65535: {host}"));
+    }
+    parts.authority = Some(host);
     let authorization = user_info.map(|user_info| {
         let decoded = percent_decoded(user_info);
         let decoded = if decoded.contains(&b':') { decoded } else { [&decoded[..], b":"].concat() };
@@ -71,6 +76,16 @@ pub fn shown(uri: &Uri) -> String {
     format!("{}://{host}{}", uri.scheme_str().unwrap_or("http"), uri.path())
 }
 
+/// What a request says in `Host` (RFC 9110, 7.2).
+pub fn host(uri: &Uri) -> Option<HeaderValue> {
+    let host = uri.host()?;
+    let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    match uri.port_u16().filter(|port| *port != usual) {
+        Some(port) => HeaderValue::from_str(&format!("{host}:{port}")).ok(),
+        None => HeaderValue::from_str(host).ok(),
+    }
+}
+
 /// True for this machine itself.
 pub fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default();
@@ -105,7 +120,16 @@ pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
         format!("{scheme}://{authority}{}", without_dots(&format!("{folder}/{location}")))
     };
     let uri: Uri = absolute.parse().ok()?;
-    uri.authority().is_some().then_some(uri)
+    // Without a scheme, what stands before the colon was taken for a host.
+    uri.scheme()?;
+    uri.authority().is_some_and(|authority| !has_bad_port(authority)).then_some(uri)
+}
+
+/// The parser of URIs takes any digits for a port.
+fn has_bad_port(authority: &Authority) -> bool {
+    let host = authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, host)| host);
+    let after_host = host.rsplit_once(']').map_or(host, |(_, port)| port);
+    after_host.split_once(':').is_some_and(|(_, port)| !port.is_empty() && authority.port_u16().is_none())
 }
 
 fn has_scheme(text: &str) -> bool {
@@ -167,11 +191,12 @@ mod tests {
             ("../g", "http://a.example:81/b/g"),
             ("../../../g", "http://a.example:81/g"),
             ("..", "http://a.example:81/b/"),
+            ("https://[::1]:8443/h", "https://[::1]:8443/h"),
             ("g;x=1?y#z", "http://a.example:81/b/c/g;x=1?y"),
         ] {
             assert_eq!(resolve(&base, location).map(|uri| uri.to_string()).as_deref(), Some(expected), "{location}");
         }
-        for bad in ["", "#x", "http://", "mailto:x", "ht tp://x", "http:"] {
+        for bad in ["", "#x", "http://", "mailto:x", "ht tp://x", "http:", "http://g:99999/"] {
             assert_eq!(resolve(&base, bad), None, "{bad}");
         }
     }

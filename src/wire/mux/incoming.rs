@@ -6,7 +6,7 @@ use std::ops::Range;
 use rmcp::model::ServerJsonRpcMessage;
 use tokio::time::Instant;
 
-use super::{Era, HELD, Mux, Pending, Reply, RequestKind};
+use super::{Era, HELD, HELD_BYTES, Mux, Pending, Reply, RequestKind};
 use crate::config::Secrets;
 use crate::json::{self, Envelope, Kind, Marks, Message, Raw};
 use crate::log;
@@ -143,14 +143,21 @@ impl Mux {
     }
 
     /// A modern server must not be answered, a legacy one must: before `initialize` is sent or the era is known, a request
-    /// waits. The requests of a server that turns out to be modern are never looked at again.
+    /// waits. The requests of a server that turns out to be modern are never looked at again. What is too much to keep is
+    /// ignored: a server may ask nothing but `ping` that early.
     fn holds(&self, bytes: &[u8]) -> bool {
         let mut state = self.state.lock();
         let open = self.era() == Era::Unknown && !state.offered;
-        if open && state.held.len() < HELD {
-            state.held.push(bytes.to_vec());
+        if !open {
+            return false;
         }
-        open
+        let held: usize = state.held.iter().map(Vec::len).sum();
+        if state.held.len() < HELD && held + bytes.len() <= HELD_BYTES {
+            state.held.push(bytes.to_vec());
+        } else {
+            log::at!(Debug, "wire", "{}: ignored a request before initialize: too many of them wait", self.server);
+        }
+        true
     }
 
     fn answer(&self, id: u64, reply: Result<Reply, Failure>) {
@@ -294,12 +301,67 @@ pub fn excerpt(bytes: &[u8], secrets: &Secrets) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::super::{Inbound, Request};
     use super::*;
     use crate::config::{self, Options};
+    use crate::context::Deadline;
 
     fn hiding(secret: &str) -> Secrets {
         let text = format!(r#"{{"mcpServers":{{"s":{{"command":"x","env":{{"TOKEN":"{secret}"}}}}}}}}"#);
         config::parse(&text, &Options::default(), &[]).unwrap().secrets
+    }
+
+    /// Takes every request and tells its id.
+    struct Ear(std::sync::mpsc::Sender<u64>);
+
+    impl Inbound for Ear {
+        fn request(&self, id: Raw<'_>, _: &str, _: Option<Raw<'_>>) -> bool {
+            self.0.send(id.as_u64().unwrap()).unwrap();
+            true
+        }
+
+        fn notification(&self, _: &str, _: Option<Raw<'_>>) -> bool {
+            true
+        }
+    }
+
+    /// What the host gets of requests that all come before `initialize`.
+    fn heard_early(count: u64, padding: usize) -> Vec<u64> {
+        let (sender, heard) = std::sync::mpsc::channel();
+        let (mux, _service) =
+            Mux::new("s", Arc::new(hiding("x")), usize::MAX, String::new(), |_| Box::new(Ear(sender)));
+        for id in 0..count {
+            let text = "x".repeat(padding);
+            mux.deliver(
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","params":{{"x":"{text}"}}}}"#).into_bytes(),
+            );
+        }
+        assert_eq!(heard.try_iter().count(), 0, "none before it is known who it is");
+        drop(mux.request(Request {
+            method: "initialize",
+            members: "",
+            meta: "",
+            progress: None,
+            wants_progress: false,
+            idle: Duration::from_secs(1),
+            deadline: Deadline::within(Duration::from_secs(1)),
+            kind: RequestKind::Initialize,
+            tool: None,
+            headers: Vec::new(),
+        }));
+        heard.try_iter().collect()
+    }
+
+    #[test]
+    fn early_requests_wait_within_bounds() {
+        assert_eq!(heard_early(3, 10), [0, 1, 2]);
+        assert_eq!(heard_early(300, 10).len(), HELD);
+        assert_eq!(heard_early(5, 400_000), [0, 1]);
+        // One that is too large does not keep out the next.
+        assert!(heard_early(1, HELD_BYTES).is_empty());
     }
 
     #[test]

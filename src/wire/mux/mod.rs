@@ -137,9 +137,10 @@ impl Reply {
         self.message.get(range?.clone()).map(Raw::checked)
     }
 
-    /// For a reply that stays: in memory of just its size. What it was read into is larger, and serves the next one.
-    pub fn kept(self) -> Arc<Reply> {
-        Arc::new(Reply { message: self.message.as_str().to_owned(), ..self })
+    /// For a reply that stays: in memory of just its size.
+    pub fn kept(mut self) -> Arc<Reply> {
+        self.message.shrink_to_fit();
+        Arc::new(self)
     }
 }
 
@@ -155,8 +156,23 @@ impl From<String> for Reply {
 struct Out {
     id: Option<u64>,
     bytes: Vec<u8>,
+    /// Where the method stands in a request.
+    method: Range<usize>,
+    tool: Option<Arc<str>>,
     headers: Headers,
     what: What,
+}
+
+impl Out {
+    /// What is no request.
+    fn new(id: Option<u64>, bytes: Vec<u8>, what: What) -> Out {
+        Out { id, bytes, method: 0..0, tool: None, headers: Headers::new(), what }
+    }
+
+    fn post(self, request: Option<(u64, RequestKind)>) -> Turn {
+        let Out { bytes, method, tool, headers, .. } = self;
+        Turn::Post(Post { request, bytes, method, tool, headers })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,13 +200,18 @@ pub struct Post {
     /// The request that this is, and what it means.
     pub request: Option<(u64, RequestKind)>,
     pub bytes: Vec<u8>,
+    /// Where the method of a request stands in it. An empty range: it has to be looked for.
+    pub method: Range<usize>,
+    /// The tool that is called.
+    pub tool: Option<Arc<str>>,
     pub headers: Headers,
 }
 
 /// So many messages of a server may wait for the service, or answers for the server, before reading it pauses.
 const BEHIND: usize = 1000;
-/// So many requests are kept that came while it was open whether they may be answered.
+/// So many requests, and bytes of them, are kept that came while it was open whether they may be answered.
 const HELD: usize = 100;
+const HELD_BYTES: usize = 1 << 20;
 
 struct Pending {
     answer: oneshot::Sender<Result<Reply, Failure>>,
@@ -337,7 +358,7 @@ impl Mux {
             let _ = answer.send(Err(closed.clone()));
             return Call { mux: self.clone(), id, reply, ended: false };
         }
-        let bytes = self.encode(id, &request);
+        let (bytes, method) = self.encode(id, &request);
         state.pending.insert(
             id,
             Pending {
@@ -348,13 +369,15 @@ impl Mux {
                 deadline: request.deadline,
                 written: false,
                 kind: request.kind,
-                tool: request.tool,
+                tool: request.tool.clone(),
                 given_up: None,
             },
         );
         state.outbox.push_back(Out {
             id: Some(id),
             bytes,
+            method,
+            tool: request.tool,
             headers: request.headers,
             what: What::Request(request.kind),
         });
@@ -381,7 +404,8 @@ impl Mux {
         Call { mux: self.clone(), id, reply, ended: false }
     }
 
-    fn encode(&self, id: u64, request: &Request<'_>) -> Vec<u8> {
+    /// The message, and where its method stands.
+    fn encode(&self, id: u64, request: &Request<'_>) -> (Vec<u8>, Range<usize>) {
         let modern = self.era() == Era::Modern || request.kind == RequestKind::Probe;
         let modern_meta = modern.then(|| self.modern_meta.lock());
         let modern_meta: &str = modern_meta.as_ref().map_or("", |meta| meta);
@@ -393,6 +417,7 @@ impl Mux {
         for part in [b"{\"jsonrpc\":\"2.0\",\"id\":", digits, b",\"method\":\"", request.method.as_bytes(), b"\""] {
             out.extend_from_slice(part);
         }
+        let method = out.len() - 1 - request.method.len()..out.len() - 1;
         let has_meta = request.wants_progress || !(modern_meta.is_empty() && request.meta.is_empty());
         if has_meta || !request.members.is_empty() {
             out.extend_from_slice(b",\"params\":{");
@@ -421,14 +446,14 @@ impl Mux {
             out.push(b'}');
         }
         out.push(b'}');
-        out
+        (out, method)
     }
 
     /// Queues a message that expects no reply: one JSON object on one line.
     pub fn send(&self, message: Vec<u8>) {
         let mut state = self.state.lock();
         if state.closed.is_none() {
-            state.outbox.push_back(Out { id: None, bytes: message, headers: Headers::new(), what: What::Answer });
+            state.outbox.push_back(Out::new(None, message, What::Answer));
             state.unwritten += 1;
             drop(state);
             self.to_write.notify_one();
@@ -542,14 +567,14 @@ impl Mux {
                 if let Some(pending) = state.pending.get_mut(&id) {
                     pending.written = true;
                 }
-                Some(Turn::Post(Post { request: Some((id, kind)), bytes: out.bytes, headers: out.headers }))
+                Some(out.post(Some((id, kind))))
             }
             (what, _) => {
                 if what == What::Answer {
                     state.unwritten -= 1;
                     self.room.notify_one();
                 }
-                Some(Turn::Post(Post { request: None, bytes: out.bytes, headers: out.headers }))
+                Some(out.post(None))
             }
         }
     }
@@ -616,7 +641,7 @@ impl Mux {
             return;
         }
         if self.exchanges.load(Ordering::Relaxed) && state.closed.is_none() {
-            state.outbox.push_back(Out { id: Some(id), bytes: Vec::new(), headers: Headers::new(), what: What::Close });
+            state.outbox.push_back(Out::new(Some(id), Vec::new(), What::Close));
             self.to_write.notify_one();
             // MCP 2026-07-28, cancellation: closing the exchange is all there is to do.
             if self.era() == Era::Modern {
@@ -636,7 +661,7 @@ impl Mux {
              \"reason\":\"{reason}\"{meta}}}}}"
         );
         let bytes = message.into_bytes();
-        state.outbox.push_back(Out { id: None, bytes, headers: Headers::new(), what: What::Cancel });
+        state.outbox.push_back(Out::new(None, bytes, What::Cancel));
         self.to_write.notify_one();
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Behaviour, Message, PLAIN, Turn, line, raw, text};
+use super::server::{Behaviour, Message, PLAIN, Turn, crash, line, raw, text};
 
 /// Lines that are no messages. None of them may be answered, and none may disturb what is under way.
 const NOISE: &[u8] = b"\n   \n[]\n[1,2]\n42\nnull\ntrue\n{}\n\"text\"\n\x1b[32mready\x1b[0m\nINFO: listening\n\
@@ -78,7 +78,7 @@ pub const TABLE: &[Behaviour] = &[
         on: |_, message| {
             raw(&[reply_head(message, r#""result":"#), text("last words").to_string().into_bytes(), b"}".to_vec()]
                 .concat());
-            std::process::exit(0)
+            crash(0)
         },
         ..PLAIN
     },

@@ -1,11 +1,9 @@
 //! What a server does with its host beyond one question: withdrawals, many questions, announcements, subscriptions, tasks.
 
-use std::process::exit;
-
 use serde_json::{Value, json};
 
 use super::calls::{answered, ask, form, input_required};
-use super::server::{Behaviour, Message, PLAIN, Server, Turn, line, text};
+use super::server::{Behaviour, Message, PLAIN, Server, Turn, crash, line, text};
 
 pub const TABLE: &[Behaviour] = &[
     Behaviour {
@@ -14,7 +12,7 @@ pub const TABLE: &[Behaviour] = &[
         at: "",
         tools: &["odd", "withdraw", "answer", "crash"],
         on: |server, message| match message.tool.as_str() {
-            "crash" => exit(3),
+            "crash" => crash(3),
             "withdraw" => {
                 line(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "ask"}}));
                 end_waiting(server, "withdrawn");
@@ -131,7 +129,7 @@ pub const TABLE: &[Behaviour] = &[
         capabilities: r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"logging":{},
             "resources":{"listChanged":true,"subscribe":true}}"#,
         on: |server, message| match (message.method.as_str(), message.tool.as_str()) {
-            (_, "crash") => exit(3),
+            (_, "crash") => crash(3),
             (_, "tell") => {
                 let arguments = &message.params["arguments"];
                 let method = arguments["method"].as_str().unwrap_or_default();
@@ -260,7 +258,7 @@ fn task(server: &mut Server, message: &Message) -> Turn {
                 "no-requests" => Turn::Result(state("input_required")),
                 "odd-status" => Turn::Result(state("pondering")),
                 "forgotten" => Turn::Error(json!({"code": -32602, "message": "no such task"})),
-                "crash" => exit(3),
+                "crash" => crash(3),
                 _ => Turn::Result(state("working")),
             }
         }

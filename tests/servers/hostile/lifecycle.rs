@@ -1,21 +1,19 @@
 //! Faults at the start: when a server answers, `server/discover`, `initialize`.
 
-use std::process::exit;
-
 use serde_json::{Value, json};
 
 use super::server::{
-    Behaviour, LEGACY, MODERN, Message, PLAIN, Server, Turn, initialize_result, line, pause, unsupported,
+    Behaviour, LEGACY, MODERN, Message, PLAIN, Server, Turn, abort, crash, initialize_result, line, pause, unsupported,
 };
 
 pub const TABLE: &[Behaviour] = &[
-    Behaviour { name: "exit-0", about: "ends at once, status 0", start: |_| exit(0), ..PLAIN },
+    Behaviour { name: "exit-0", about: "ends at once, status 0", start: |_| crash(0), ..PLAIN },
     Behaviour {
         name: "exit-1-stderr",
         about: "ends at once, status 1, with reasons on stderr",
         start: |_| {
             eprintln!("starting up\nfatal: cannot open the database\n  at db.connect (db.js:12)");
-            exit(1)
+            crash(1)
         },
         ..PLAIN
     },
@@ -24,7 +22,7 @@ pub const TABLE: &[Behaviour] = &[
         about: "ends at once by a signal",
         start: |_| {
             eprintln!("assertion failed");
-            std::process::abort()
+            abort()
         },
         ..PLAIN
     },
@@ -35,7 +33,7 @@ pub const TABLE: &[Behaviour] = &[
             let name = server.option("variable").unwrap_or("API_TOKEN");
             if std::env::var_os(name).is_none() {
                 eprintln!("Error: {name} environment variable is required");
-                exit(1)
+                crash(1)
             }
         },
         ..PLAIN
@@ -47,7 +45,7 @@ pub const TABLE: &[Behaviour] = &[
         at: "server/discover",
         on: |_, _| {
             eprintln!("expected initialize");
-            exit(1)
+            crash(1)
         },
         ..PLAIN
     },
@@ -59,7 +57,7 @@ pub const TABLE: &[Behaviour] = &[
         start: |server| pause(server.number("delay", 2_000)),
         on: |_, _| {
             eprintln!("expected initialize");
-            exit(1)
+            crash(1)
         },
         ..PLAIN
     },
@@ -69,7 +67,7 @@ pub const TABLE: &[Behaviour] = &[
         at: "handshake",
         on: |_, _| {
             eprintln!("I was not made for this");
-            exit(4)
+            crash(4)
         },
         ..PLAIN
     },

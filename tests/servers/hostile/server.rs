@@ -370,6 +370,28 @@ pub fn raw(bytes: &[u8]) {
     }
 }
 
+/// What [`crash`] unwinds with where the server is no process of its own.
+pub struct Crash;
+
+/// Ends the process, or what stands for it.
+pub fn crash(status: i32) -> ! {
+    crash_here();
+    exit(status)
+}
+
+/// The same, by a signal.
+pub fn abort() -> ! {
+    crash_here();
+    std::process::abort()
+}
+
+/// Ends what stands for the process, if it is none.
+fn crash_here() {
+    if SINK.with_borrow(Option::is_some) {
+        std::panic::resume_unwind(Box::new(Crash));
+    }
+}
+
 /// Does nothing more, until the end of the process.
 pub fn hang() -> ! {
     loop {

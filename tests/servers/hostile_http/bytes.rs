@@ -90,13 +90,17 @@ pub const TABLE: &[Behaviour] = &[
     })
     .at(""),
     // -- odd, but right --
-    hook("two-segments", "head and body in two segments, a moment between", |exchange| {
-        let answer = exchange.whole();
-        exchange.send(answer.head(&format!("Content-Length: {}\r\n", answer.body.len())).as_bytes())?;
-        exchange.hold_for(2)?;
-        exchange.send(&answer.body)?;
-        Ok(Turn::Keep)
-    })
+    hook(
+        "two-segments",
+        "head and body in two segments, the second held back until the first is acknowledged",
+        |exchange| {
+            let answer = exchange.whole();
+            exchange.stream.set_nodelay(false)?;
+            exchange.send(answer.head(&format!("Content-Length: {}\r\n", answer.body.len())).as_bytes())?;
+            exchange.send(&answer.body)?;
+            Ok(Turn::Keep)
+        },
+    )
     .at(""),
     hook("byte-by-byte", "every byte in a write of its own", |exchange| {
         exchange.whole().bytes().iter().try_for_each(|byte| exchange.send(&[*byte]))?;

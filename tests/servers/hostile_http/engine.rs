@@ -2,7 +2,7 @@
 //! answers or belongs to.
 
 use std::collections::HashMap;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
@@ -11,10 +11,13 @@ use std::thread;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::stdio::server::{Behaviour, Server, write_to};
+use super::stdio::server::{Behaviour, Crash, Server, write_to};
 
 /// A line that grows longer is passed on in parts.
 const LONG: usize = 256 * 1024;
+
+/// So many lines are kept for a stream that is not open.
+const UNHEARD: usize = 100;
 
 pub enum Piece {
     Line(Vec<u8>),
@@ -40,6 +43,8 @@ struct Routes {
     /// The one that is being looked at.
     current: Option<String>,
     standalone: Option<SyncSender<Piece>>,
+    /// What was to go there while it was not open.
+    unheard: Vec<Vec<u8>>,
     line: Vec<u8>,
     /// Where the line goes that is passed on in parts.
     in_parts: Option<SyncSender<Piece>>,
@@ -73,17 +78,14 @@ impl Engine {
 
     /// The stream for what belongs to no request.
     pub fn standalone(&self) -> Receiver<Piece> {
-        let (sender, receiver) = sync_channel(64);
-        self.routes.lock().standalone = Some(sender);
-        receiver
-    }
-
-    /// Writes a message to the stream for what belongs to no request.
-    pub fn announce(&self, message: &Value) {
-        let standalone = self.routes.lock().standalone.clone();
-        if let Some(standalone) = standalone {
-            let _ = standalone.send(Piece::Line(message.to_string().into_bytes()));
+        let mut routes = self.routes.lock();
+        let unheard = std::mem::take(&mut routes.unheard);
+        let (sender, receiver) = sync_channel(unheard.len() + 64);
+        for line in unheard {
+            let _ = sender.send(Piece::Line(line));
         }
+        routes.standalone = Some(sender);
+        receiver
     }
 
     /// The stream of this request was closed by the client, which is how 2026-07-28 cancels. The stdio server knows it
@@ -112,12 +114,23 @@ impl Engine {
                     engine.write(bytes);
                 }
             }));
-            if !engine.started.swap(true, Ordering::Relaxed) {
-                server.start();
-            }
-            server.receive(&message);
-            if let Some(sender) = sender {
-                let _ = sender.send(Piece::Quiet);
+            let worked = catch_unwind(AssertUnwindSafe(|| {
+                if !engine.started.swap(true, Ordering::Relaxed) {
+                    server.start();
+                }
+                server.receive(&message);
+            }));
+            match (worked, sender) {
+                (Ok(()), Some(sender)) => {
+                    let _ = sender.send(Piece::Quiet);
+                }
+                (Err(why), _) if why.is::<Crash>() => {
+                    // A process would have ended, and all its connections with it.
+                    let mut routes = engine.routes.lock();
+                    routes.open.clear();
+                    routes.standalone = None;
+                }
+                _ => {}
             }
         });
     }
@@ -137,7 +150,12 @@ impl Engine {
                 None if whole => routes.of(&line, self.aside),
                 None => routes.current(),
             };
-            let Some(to) = to else { continue };
+            let Some(to) = to else {
+                if whole && routes.unheard.len() < UNHEARD {
+                    routes.unheard.push(line);
+                }
+                continue;
+            };
             if !ends {
                 routes.in_parts = Some(to.clone());
             }

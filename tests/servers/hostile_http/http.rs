@@ -171,8 +171,12 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// All requests so far, as JSON text.
+    /// All requests so far, as JSON text; or their bodies, one a line.
     pub fn record(&self) -> String {
+        if self.site.option("received") == Some("bodies") {
+            let bodies = self.site.received().into_iter().map(|request| request.body).filter(|body| !body.is_empty());
+            return bodies.collect::<Vec<_>>().join("\n");
+        }
         Value::Array(self.site.received().iter().map(Received::as_json).collect()).to_string()
     }
 

@@ -12,6 +12,7 @@
 //! - `--aside post|get`: which stream carries what is no reply, in the legacy era (post)
 //! - `--sessions yes|no`: whether it gives session ids in the legacy era (yes)
 //! - `--to URL`: where redirects go
+//! - `--received requests|bodies`: what the tool `received` gives (requests); bodies one a line, as the stdio server does
 //! - `--delay MS`, `--interval MS`, `--count N`, `--bytes N`: of the behaviours that say so
 
 #[allow(dead_code, reason = "tests use more of it")]

@@ -159,8 +159,8 @@ impl Exchange<'_> {
                 }
             }
         }
-        // Its server has nothing to do with it any more, and it was not answered.
-        self.hold()
+        // The server has crashed.
+        Ok(Turn::Close)
     }
 
     fn stream_held(&self, gate: &Gate, streaming: &mut bool, held: &mut Vec<Vec<u8>>) -> io::Result<()> {

@@ -16,7 +16,7 @@ use super::http::{self, Exchange, Received};
 use super::stdio::server::OPTIONS as OPTIONS_OF_MESSAGES;
 use super::{Behaviour, Turn, table};
 
-const OPTIONS: &[&str] = &["--times", "--reply", "--aside", "--sessions", "--to"];
+const OPTIONS: &[&str] = &["--times", "--reply", "--aside", "--sessions", "--to", "--received"];
 
 /// A running server. It ends with this handle.
 pub struct Server {

@@ -17,7 +17,7 @@ async def multiply(a: Annotated[int, "the first factor"], b: int) -> str:
 
 async def answer(request: Request) -> Answer:
     """What a server asks of the person. A program without one declines."""
-    return Answer(request.id, ok=False, reason="declined")
+    return Answer.decline()
 
 
 async def main() -> None:

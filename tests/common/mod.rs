@@ -5,6 +5,7 @@
 pub mod real;
 
 use std::ffi::{CStr, CString, c_char};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -96,6 +97,14 @@ unsafe fn sized(get: impl FnOnce(*mut usize) -> *const c_char) -> String {
 
 fn c(text: impl Into<Vec<u8>>) -> CString {
     CString::new(text).expect("no NUL")
+}
+
+/// An address that refuses connections for as long as the socket lives: the port is taken, and nobody listens.
+pub fn refusing() -> (socket2::Socket, SocketAddr) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a port");
+    let address = socket.local_addr().expect("its address").as_socket().expect("an address of IPv4");
+    (socket, address)
 }
 
 /// Time-outs and cancellation.

@@ -182,7 +182,7 @@ fn duty_12_a_call_given_up_is_cancelled_once_and_its_late_answer_is_nobodys() {
     // The handshake is never cancelled: its end is the end of the session.
     let record = crate::common::scratch("duty-12");
     let options = ["--record", record.to_str().unwrap()];
-    let loaded = load(json!({"s": hostile_within(1_000, "init-silent", &options)}));
+    let loaded = load(json!({"s": hostile_within(4_000, "init-silent", &options)}));
     assert!(reason(&loaded).contains("initialize"));
     let lines = std::fs::read_to_string(record).unwrap();
     assert!(lines.contains("\"initialize\"") && !lines.contains("notifications/cancelled"), "{lines}");

@@ -4,7 +4,7 @@ use http::Method;
 use rustls::version::TLS13;
 use serde_json::{Value, json};
 
-use crate::common::scratch;
+use crate::common::{refusing, scratch};
 use crate::elsewhere::{Report, load_under};
 use crate::fronts::{Authority, Relay, tls};
 use crate::peers;
@@ -111,8 +111,7 @@ fn what_needs_no_proxy_goes_straight() {
 
 #[test]
 fn a_proxy_that_is_not_there() {
-    // A port that nobody listens on: it was ours a moment ago.
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address");
+    let (_taken, gone) = refusing();
     let address = format!("http://{gone}");
     let variables = [("HTTP_PROXY", address.as_str()), ("HTTPS_PROXY", &address)];
     let report = load_through(&variables, &json!({"plain": entry(PLAIN), "sealed": entry(SEALED)}));

@@ -21,8 +21,8 @@ fn row_43_stalls_end_by_the_idle_time_out_and_close_their_connection() {
     for era in ERAS {
         for behaviour in ["stalled-head", "stalled-in-head", "stalled-body"] {
             let remote = connected(behaviour, era, &[]);
-            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(200));
-            done.failed("TN_E_TIMEOUT", &["no answer for 200 ms", "tool odd of server s"]).well_under(GENEROUS);
+            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(1_000));
+            done.failed("TN_E_TIMEOUT", &["no answer for 1000 ms", "tool odd of server s"]).well_under(GENEROUS);
             until("the connection is closed", || remote.received("tools/call").iter().any(|call| call.left));
             remote.echoes();
         }

@@ -36,13 +36,13 @@ fn row_35_a_call_never_answered_ends_by_its_time_out_and_is_cancelled() {
     for era in ERAS {
         for reply in ["json", "sse"] {
             let remote = connected("never-answers", era, &["--reply", reply]);
-            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(200));
-            done.failed("TN_E_TIMEOUT", &["no answer for 200 ms", "tool odd of server s"]);
-            assert!(done.took >= Duration::from_millis(200), "{:?}", done.took);
+            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(1_000));
+            done.failed("TN_E_TIMEOUT", &["no answer for 1000 ms", "tool odd of server s"]);
+            assert!(done.took >= Duration::from_millis(1_000), "{:?}", done.took);
             is_cancelled(&remote, era, 1);
             remote.echoes();
-            let done = remote.loaded.call_with("s_odd", json!({}), &Context::deadline(200));
-            done.failed("TN_E_TIMEOUT", &["deadline of 200 ms"]);
+            let done = remote.loaded.call_with("s_odd", json!({}), &Context::deadline(1_000));
+            done.failed("TN_E_TIMEOUT", &["deadline of 1000 ms"]);
             is_cancelled(&remote, era, 2);
         }
     }
@@ -76,16 +76,16 @@ fn progress_on_the_stream_keeps_a_call_alive() {
     for era in ERAS {
         let remote = connected("progress-forever", era, &["--interval", "20"]);
         let done = remote.loaded.call_with("s_odd", json!({}), &{
-            let context = Context::deadline(2_500);
-            context.set_idle(1_000);
+            let context = Context::deadline(4_000);
+            context.set_idle(2_000);
             context
         });
-        done.failed("TN_E_TIMEOUT", &["deadline of 2500 ms"]);
+        done.failed("TN_E_TIMEOUT", &["deadline of 4000 ms"]);
         is_cancelled(&remote, era, 1);
         // Of other tokens it does not.
         let remote = connected("progress-foreign-token", era, &["--interval", "20"]);
-        let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(200));
-        done.failed("TN_E_TIMEOUT", &["no answer for 200 ms"]);
+        let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(1_000));
+        done.failed("TN_E_TIMEOUT", &["no answer for 1000 ms"]);
         remote.echoes();
     }
 }

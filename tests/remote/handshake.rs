@@ -1,10 +1,8 @@
 //! Which era a remote server speaks, and what fails it at once.
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
 
-use crate::common::{GENEROUS, load, load_with};
+use crate::common::{GENEROUS, load, load_with, refusing};
 use crate::hostile_http::Server;
 use crate::{ERAS, entry, entry_within, failed, fails, received, works};
 
@@ -156,8 +154,7 @@ fn initialize_that_fails_is_told() {
 
 #[test]
 fn unreachable_servers_name_what_they_are() {
-    // A port that nobody has: it was free a moment ago.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (_taken, free) = refusing();
     for (url, part) in [
         (format!("http://{free}/mcp"), "refused"),
         ("http://no-such-host.invalid/mcp".to_owned(), "no-such-host.invalid"),
@@ -168,7 +165,9 @@ fn unreachable_servers_name_what_they_are() {
         let reason = document["reason"].as_str().unwrap();
         assert!(reason.contains(part), "{reason}");
         assert!(reason.contains(&url), "{reason}");
-        assert!(loaded.took.as_millis() < u128::from(GENEROUS) / 3, "{:?}", loaded.took);
+        // How long a name takes to be looked up is the machine's affair.
+        let known_at_once = loaded.took.as_millis() < u128::from(GENEROUS) / 3;
+        assert!(known_at_once || url.contains("no-such-host"), "{:?}", loaded.took);
     }
     // What came out of a variable is no more shown than user info.
     let url = format!("http://me:s3cret@{free}/mcp?key=${{PATH}}");
@@ -201,14 +200,14 @@ fn bad_servers_do_not_delay_the_others() {
     let good = Server::start("ordinary", &[]);
     let down = Server::start("503", &["--at", ""]);
     let loaded = load(json!({
-        "silent": entry_within(1_500, &silent),
+        "silent": entry_within(8_000, &silent),
         "s": entry(&good),
         "down": entry(&down),
         "local": {"command": crate::common::example("hostile-server"), "args": ["ordinary"]}
     }));
     let status = |name: &str| loaded.server(name)["status"].as_str().unwrap().to_owned();
     assert_eq!(["silent", "s", "down", "local"].map(status), ["failed", "connected", "failed", "connected"]);
-    assert!(loaded.server("s")["ms"].as_u64().unwrap() < 1_500);
+    assert!(loaded.server("s")["ms"].as_u64().unwrap() < 8_000);
     let ms: Vec<&Value> = ["s", "local"].iter().map(|name| &loaded.server(name)["ms"]).collect();
     assert!(loaded.call("s_echo", json!({"text": "x"})).ok() == "x", "{ms:?}");
     assert!(loaded.call("local_echo", json!({"text": "x"})).ok() == "x");

@@ -12,8 +12,8 @@ fn row_43_silent_streams_end_by_the_idle_time_out() {
     for era in ERAS {
         for behaviour in ["sse-silent", "sse-comments-forever", "sse-endless-comment"] {
             let remote = connected(behaviour, era, &[]);
-            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(200));
-            done.failed("TN_E_TIMEOUT", &["no answer for 200 ms"]).well_under(GENEROUS);
+            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(1_000));
+            done.failed("TN_E_TIMEOUT", &["no answer for 1000 ms"]).well_under(GENEROUS);
             until("the stream is closed", || remote.received("tools/call").iter().any(|call| call.left));
             remote.echoes();
         }
@@ -82,10 +82,10 @@ fn row_44_a_resumption_that_is_refused_ends_the_call() {
 #[test]
 fn row_44_a_resumption_that_never_brings_anything_is_no_storm() {
     let remote = connected("sse-resumes-never", "legacy", &["--interval", "0"]);
-    let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(1_000));
-    done.failed("TN_E_TIMEOUT", &["no answer for 1000 ms"]).well_under(GENEROUS);
+    let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(3_000));
+    done.failed("TN_E_TIMEOUT", &["no answer for 3000 ms"]).well_under(GENEROUS);
     let gets = remote.received("GET").len();
-    assert!((2..40).contains(&gets), "{gets} GETs in a second");
+    assert!((2..120).contains(&gets), "{gets} GETs in three seconds");
     remote.echoes();
 }
 
@@ -120,7 +120,8 @@ fn a_stream_that_ends_at_once_is_not_opened_in_a_storm() {
             remote.echoes();
         }
         let gets = remote.received("GET").len();
-        assert!((1..10).contains(&gets), "{behaviour}: {gets} GETs in 1.5 s");
+        let most = 10 * (1 + began.elapsed().as_secs() as usize);
+        assert!((1..most).contains(&gets), "{behaviour}: {gets} GETs in {:?}", began.elapsed());
     }
 }
 
@@ -155,7 +156,8 @@ fn a_subscription_that_always_ends_is_not_made_in_a_storm() {
         remote.echoes();
     }
     let made = remote.received("subscriptions/listen").len();
-    assert!((1..10).contains(&made), "{made} in 1.5 s");
+    let most = 10 * (1 + began.elapsed().as_secs() as usize);
+    assert!((1..most).contains(&made), "{made} in {:?}", began.elapsed());
 }
 
 #[test]

@@ -34,6 +34,22 @@ export function record(what, value) {
   return value
 }
 
+/** An object with no other members than these: a misspelt option must not be as if it were not there. */
+export function known(what, value, names) {
+  for (const name of Object.keys(record(what, value))) {
+    if (!names.includes(name)) throw new TypeError(`${what}.${name} is unknown, expected ${names.join(', ')}`)
+  }
+  return value
+}
+
+/** Options that the library reads, which says itself what it does not know. It would not see a function. */
+export function optionText(what, value) {
+  return JSON.stringify(record(what, value), (name, member) => {
+    if (typeof member !== 'function' && typeof member !== 'symbol') return member
+    throw new TypeError(`${what}.${name} is unknown: no option of that name takes a ${typeof member}`)
+  })
+}
+
 export function callback(what, value) {
   if (value !== undefined && typeof value !== 'function') {
     throw new TypeError(`${what} is ${kindOf(value)}, expected a function`)

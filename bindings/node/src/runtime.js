@@ -1,12 +1,13 @@
 // What a thread has of the library: the loaded functions, the references that it holds, and its calls under way.
 import { isMainThread } from 'node:worker_threads'
 import { Channel } from './channel.js'
-import { ToolnexusError, callback, errorOf, milliseconds, record, text } from './errors.js'
+import { ToolnexusError, callback, errorOf, known, milliseconds, text } from './errors.js'
 import { loadLibrary } from './library.js'
 
 const DONE = 1
 const NOTICE = 4
 const CLOSED = 22
+const CALL_OPTIONS = ['signal', 'timeout', 'deadline', 'onProgress']
 
 let current
 
@@ -235,7 +236,7 @@ class Runtime {
 
 /** The options of a call, once they are known to be good. */
 export function checked(options) {
-  const { signal, timeout, deadline, onProgress } = record('options', options)
+  const { signal, timeout, deadline, onProgress } = known('options', options, CALL_OPTIONS)
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
     throw new TypeError('options.signal is no AbortSignal')
   }

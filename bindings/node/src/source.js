@@ -1,6 +1,6 @@
 import { EventEmitter, on } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { kindOf, record, text } from './errors.js'
+import { kindOf, known, optionText, record, text } from './errors.js'
 import { Host, announced, split } from './host.js'
 import { documentOf } from './result.js'
 import { runtime } from './runtime.js'
@@ -72,7 +72,8 @@ export class McpSource extends EventEmitter {
     return this.#submit('tn_mcp_restart_submit', [server === undefined ? null : text('server', server)], options)
   }
 
-  async *notices({ signal } = {}) {
+  async *notices(options = {}) {
+    const { signal } = known('options', options, ['signal'])
     if (this.#closed) return
     const { channel } = this.#host
     channel.hold()
@@ -108,7 +109,7 @@ export async function loadMcp(config, options = {}) {
   const own = runtime(library)
   const host = new Host(own, handlers)
   try {
-    const json = JSON.stringify(announced(handlers, core))
+    const json = optionText('options', announced(handlers, core))
     const make = (context, queue, id) => [sent, json, host.channel.queue, context, queue, id]
     const loaded = (event) => (documentOf(event), own.take('mcp', event))
     const reference = await own.submit('tn_mcp_load_submit', make, loaded, limits, { aside: true })
@@ -123,21 +124,22 @@ export async function loadMcp(config, options = {}) {
 
 /** What the servers of a config offer: their own names, no filters. Keeps nothing open. */
 export async function listMcpTools(config, options = {}) {
-  const { library, limits, core } = split(options)
+  const { library, signal, deadline, ...core } = record('options', options)
   const sent = configText(config)
-  const json = JSON.stringify(core)
+  const json = optionText('options', core)
   const make = (context, queue, id) => [sent, json, context, queue, id]
-  return runtime(library).submit('tn_mcp_inventory_submit', make, documentOf, limits, { aside: true })
+  return runtime(library).submit('tn_mcp_inventory_submit', make, documentOf, { signal, deadline }, { aside: true })
 }
 
 /** Reads and checks a config, and connects to nothing. */
 export async function parseConfig(config, options = {}) {
-  const { library, core } = split(options)
+  const { library, ...core } = record('options', options)
   const sent = configText(config)
+  const json = optionText('options', core)
   const own = runtime(library)
   return new Promise((resolve, reject) => {
     // It reads files, so not on the event loop.
-    own.library.tn_config_parse.async(sent, JSON.stringify(core), (error, result) => {
+    own.library.tn_config_parse.async(sent, json, (error, result) => {
       if (error) return reject(error)
       try {
         resolve(own.document(result))

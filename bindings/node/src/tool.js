@@ -1,5 +1,5 @@
 // Tools: those of servers, which the library calls, and the program's own, which run here.
-import { callback, kindOf, record, text } from './errors.js'
+import { callback, kindOf, optionText, record, text } from './errors.js'
 import { toolResult } from './result.js'
 import { checked, runtime } from './runtime.js'
 
@@ -90,7 +90,7 @@ export class HostTool {
   constructor({ execute, ...spec }) {
     if (typeof execute !== 'function') throw new TypeError(`tool.execute is ${kindOf(execute)}, expected a function`)
     this.#run = execute
-    this.spec = JSON.stringify(spec)
+    this.spec = optionText('tool', spec)
     // The library says whether the tool is good, and what its document is.
     const { library, document } = hosted(runtime(), this.spec, 0)
     library.free()

@@ -1,7 +1,7 @@
-import { kindOf, text } from './errors.js'
+import { kindOf, optionText, text } from './errors.js'
 import { Host, announced, split } from './host.js'
 import { documentOf, toolResult } from './result.js'
-import { runtime } from './runtime.js'
+import { checked, runtime } from './runtime.js'
 import { McpSource, configText } from './source.js'
 import { HostTool, REFERENCE, Tool, ToolList, argumentText, hosted, runHere, schemaOf } from './tool.js'
 
@@ -72,7 +72,8 @@ export class Toolkit {
     return this.#runtime.submit('tn_toolkit_execute_submit', make, toolResult, options, { owner: this })
   }
 
-  async close(options) {
+  async close(options = {}) {
+    checked(options)
     this.#closing.abort()
     const make = (context, queue, id) => [this.#reference.value, context, queue, id]
     await this.#runtime.submit('tn_toolkit_close_submit', make, documentOf, options, { owner: this })
@@ -92,7 +93,7 @@ export async function createToolkit(options = {}) {
   if (!Array.isArray(extraTools)) throw new TypeError(`options.extraTools is ${kindOf(extraTools)}, expected an array`)
   const wanted = { ...rest, mcpOptions: announced(handlers, mcpOptions) }
   if (mcpConfig !== undefined) wanted.mcpConfig = configText(mcpConfig)
-  const json = JSON.stringify(wanted)
+  const json = optionText('options', wanted)
   const own = runtime(library)
   const host = new Host(own, handlers)
   let toolkit

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
-import { loadMcp, logTo, parseConfig, shutdown, version } from 'toolnexus'
+import { createToolkit, defineTool, listMcpTools, loadMcp, logTo, parseConfig, shutdown, version } from 'toolnexus'
 import { behaviour, progress } from './common.js'
 
 let source, echo, slow
@@ -73,6 +73,32 @@ test('wrong types are errors of the language, before the library is asked', asyn
   assert.throws(() => source.schema(1), TypeError)
   assert.throws(() => source.schema('other'), { status: 'TN_E_ARGUMENT', code: 'ERR_TN_ARGUMENT' })
   assert.throws(() => logTo(() => {}, 'loud'), TypeError)
+})
+
+test('an option that is not known is an error that names it', async () => {
+  const never = () => {}
+  const tool = { name: 'mine', execute: never }
+  const mine = defineTool(tool)
+  const kit = await createToolkit()
+  for (const call of [
+    () => echo.execute({ text: 'a' }, { timeoutMs: 5 }),
+    () => mine.execute({}, { timeoutMs: 5 }),
+    () => kit.execute('mine', {}, { timeoutMs: 5 }),
+    () => kit.close({ timeoutMs: 5 }),
+    () => source.request('progress', 'ping', {}, { timeoutMs: 5 }),
+    () => source.restart('progress', { timeoutMs: 5 }),
+    () => source.notices({ timeoutMs: 5 }).next()
+  ]) {
+    await assert.rejects(async () => call(), { name: 'TypeError', message: /^options\.timeoutMs is unknown, expected .*signal/ })
+  }
+  await kit.close()
+  for (const make of [loadMcp, listMcpTools, parseConfig, (_, options) => createToolkit(options)]) {
+    await assert.rejects(make(progress, { onElicitation: never }), { name: 'TypeError', message: /^options\.onElicitation is unknown/ })
+    await assert.rejects(make(progress, { timeoutMs: 5 }), { status: 'TN_E_ARGUMENT', message: /timeoutMs/ })
+  }
+  await assert.rejects(listMcpTools(progress, { onElicit: never }), { name: 'TypeError', message: /^options\.onElicit is unknown/ })
+  await assert.rejects(createToolkit({ mcpConfig: progress, mcpOptions: { onElicit: never } }), TypeError)
+  assert.throws(() => defineTool({ ...tool, run: never }), { name: 'TypeError', message: /^tool\.run is unknown/ })
 })
 
 test('arguments of 16 MiB and odd characters', async () => {

@@ -98,7 +98,8 @@ impl Engine {
 
     /// Nobody listens to that request's stream any more.
     pub fn close(&self, id: &Value) {
-        self.routes.lock().open.retain(|(open, _)| *open != id.to_string());
+        let id = id.to_string();
+        self.routes.lock().open.retain(|(open, _)| *open != id);
     }
 
     /// On a thread of its own: a behaviour may take its time, or for ever.
@@ -178,7 +179,10 @@ impl Routes {
     /// Where a whole line goes. A reply ends its request's route.
     fn of(&mut self, line: &[u8], aside: bool) -> Option<SyncSender<Piece>> {
         let value: Value = serde_json::from_slice(line).unwrap_or_default();
-        let by_id = |id: &Value| self.open.iter().position(|(open, _)| *open == id.to_string());
+        let by_id = |id: &Value| {
+            let id = id.to_string();
+            self.open.iter().position(|(open, _)| *open == id)
+        };
         if value.get("method").is_none() {
             if let Some(at) = by_id(&value["id"]) {
                 return Some(self.open.remove(at).1);

@@ -59,7 +59,7 @@ class Requests(Watcher):
 
     async def _ask(self, number: int, document: dict[str, Any]) -> Any:
         if self._wait_for is None:
-            return Answer(str(number), False, reason="declined")
+            return Answer.decline()
         kind = document.get("kind", "")
         request = Request(
             str(number),

@@ -87,13 +87,30 @@ class Request:
 
 @dataclass
 class Answer:
-    """The answer to a Request: ok accepts, with the `data` that was asked for. Else the reason "declined" declines, and any
-    other cancels."""
+    """The answer to a Request: `Answer.accept(data)`, `Answer.decline()` or `Answer.cancel()`.
+
+    Written out, ok accepts, with the `data` that was asked for. Else the reason "declined" declines, and any other cancels. The
+    id may repeat the request's; nothing goes by it."""
 
     id: str
     ok: bool
     data: dict[str, Any] | None = None
     reason: Literal["declined", "cancelled", "expired"] | None = None
+
+    @classmethod
+    def accept(cls, data: dict[str, Any] | None = None) -> Answer:
+        """Accepts, with what was asked for: of a form the values of its fields."""
+        return cls("", True, data)
+
+    @classmethod
+    def decline(cls) -> Answer:
+        """The person does not want to."""
+        return cls("", False, reason="declined")
+
+    @classmethod
+    def cancel(cls) -> Answer:
+        """Nobody has decided: the window was closed, the time is over."""
+        return cls("", False, reason="cancelled")
 
 
 #: Answers the servers' requests. A plain function runs in a thread of its own, a coroutine function in the event loop.

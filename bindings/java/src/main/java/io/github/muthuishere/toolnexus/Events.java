@@ -90,7 +90,7 @@ final class Events {
             } catch (RuntimeException | Error e) {
                 Core.threw(e);
             }
-            Answer cancelled = new Answer("", false);
+            Answer cancelled = Answer.cancel();
             try {
                 if (answer(id, (answer == null ? cancelled : answer).json())) return;
             } catch (ToolnexusException e) {

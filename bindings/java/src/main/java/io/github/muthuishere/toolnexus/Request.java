@@ -5,7 +5,7 @@ import java.util.Map;
 /**
  * What a server asks the program in the middle of a call. It is answered with an {@link Answer}.
  *
- * @param id names the request; the answer repeats it
+ * @param id names the request
  * @param kind {@code input}: fill in the form in {@code data.schema}; {@code authorization}: have the person open {@code url}
  *     and come back; {@code sampling} (only with that option): ask a model with {@code params}
  * @param prompt what the person is to be told

@@ -249,14 +249,17 @@ class SourceTest {
             assertEquals("x", asked.get().server());
             assertTrue(asked.get().data().get("schema") instanceof Map, asked.toString());
         }
+        try (McpSource source = McpSource.load(asking, request -> Answer.decline())) {
+            assertTrue(Fixtures.tool(source.tools(), "x_odd").execute(Map.of()).output().contains("decline"));
+        }
         // What throws, what is nothing, and what does not fit cancel: the server does not wait for ever.
         List<java.util.function.Function<Request, Answer>> bad = List.of(
                 request -> {
                     throw new IllegalStateException("on purpose");
                 },
                 request -> null,
-                request -> new Answer(request.id(), true, Map.of("confirmed", 7)),
-                request -> new Answer(request.id(), true, Map.of("name", new Object())));
+                request -> Answer.accept(Map.of("confirmed", 7)),
+                request -> Answer.accept(Map.of("name", new Object())));
         for (var waitFor : bad)
             try (McpSource source = McpSource.load(asking, waitFor)) {
                 String said = Fixtures.tool(source.tools(), "x_odd").execute(Map.of()).output();

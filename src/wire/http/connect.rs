@@ -220,7 +220,8 @@ impl Service<Uri> for Connector {
                     if let Some((user, password)) = auth {
                         socks = socks.with_auth(user, password);
                     }
-                    (socks.call(target).await?, false)
+                    // It takes a missing port for that of https.
+                    (socks.call(url::with_port(target)).await?, false)
                 }
             };
             let stream = stream.into_inner();

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
-use super::tcp::{self, Socket, Tcp};
+use super::tcp::{Socket, Tcp, look_up};
 use super::url;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -45,7 +45,7 @@ pub async fn client(
         // Never used: the scheme of a session's requests does not change.
         false => Arc::new(with_roots(rustls::RootCertStore::empty())?),
     };
-    let connector = HttpsConnector::from((Connector { route: route.clone() }, tls));
+    let connector = HttpsConnector::from((Connector { tcp: Tcp::default(), route: route.clone() }, tls));
     let client = Client::builder(Tasks { tracker: tracker.clone(), stop: stop.clone() })
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
@@ -178,6 +178,7 @@ impl Route {
 /// Makes the plain connection below HTTP and TLS.
 #[derive(Clone, Debug)]
 pub struct Connector {
+    tcp: Tcp,
     route: Route,
 }
 
@@ -191,32 +192,32 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
-        let route = self.route.clone();
+        let (mut tcp, route) = (self.tcp.clone(), self.route.clone());
         Box::pin(async move {
             match route {
-                Route::Direct => Ok(Tcp.call(target).await?),
+                Route::Direct => Ok(tcp.call(target).await?),
                 Route::Forward { proxy, .. } => {
-                    let mut socket = Tcp.call(proxy).await?;
+                    let mut socket = tcp.call(proxy).await?;
                     socket.forwards = true;
                     Ok(socket)
                 }
                 Route::Tunnel { proxy, auth } => {
-                    let mut tunnel = Tunnel::new(proxy, Tcp);
+                    let mut tunnel = Tunnel::new(proxy, tcp);
                     if let Some(auth) = auth {
                         tunnel = tunnel.with_auth(auth);
                     }
                     Ok(tunnel.call(target).await?)
                 }
                 Route::Socks { proxy, auth, local_names } => {
-                    // Its own look-up would be made on this thread, and its own port is 443 always.
-                    let address = match local_names {
-                        true => tcp::look_up(&target).await?.first().map(ToString::to_string),
-                        false => None,
+                    // It would look names up on this thread, and takes a missing port for that of https.
+                    let target = match local_names {
+                        true => {
+                            let addresses = look_up(&target).await?;
+                            url::with_address(target, addresses.first())
+                        }
+                        false => url::with_port(target),
                     };
-                    let address = address
-                        .unwrap_or_else(|| format!("{}:{}", target.host().unwrap_or_default(), url::port(&target)));
-                    let target = Uri::builder().scheme("http").authority(address).path_and_query("/").build()?;
-                    let mut socks = SocksV5::new(proxy, Tcp);
+                    let mut socks = SocksV5::new(proxy, tcp);
                     if let Some((user, password)) = auth {
                         socks = socks.with_auth(user, password);
                     }

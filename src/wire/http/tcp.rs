@@ -30,8 +30,11 @@ const ATTEMPT: Duration = Duration::from_millis(250);
 const ADDRESSES: usize = 8;
 
 /// Connects to the host of a URL.
-#[derive(Clone, Debug)]
-pub struct Tcp;
+#[derive(Clone, Debug, Default)]
+pub struct Tcp {
+    /// This server has sent an answer in pieces.
+    in_pieces: Arc<AtomicBool>,
+}
 
 type Connecting = Pin<Box<dyn Future<Output = io::Result<Socket>> + Send>>;
 
@@ -45,7 +48,12 @@ impl Service<Uri> for Tcp {
     }
 
     fn call(&mut self, target: Uri) -> Connecting {
-        Box::pin(async move { connect(look_up(&target).await?).await })
+        let in_pieces = self.in_pieces.clone();
+        Box::pin(async move {
+            let mut socket = connect(look_up(&target).await?).await?;
+            socket.in_pieces = in_pieces;
+            Ok(socket)
+        })
     }
 }
 
@@ -119,8 +127,9 @@ async fn open(address: SocketAddr) -> io::Result<Socket> {
         _fd: guard,
         stream: TokioIo::new(TcpStream::from_std(stream)?),
         forwards: false,
-        unacknowledged: false,
+        in_pieces: Arc::default(),
         is_idle: false,
+        waited: false,
         used: Used::default(),
     };
     let stream = socket.stream.inner();
@@ -139,10 +148,12 @@ pub struct Socket {
     stream: TokioIo<TcpStream>,
     /// It leads to a proxy that reads the requests.
     pub forwards: bool,
-    /// Something came since it was last acknowledged at once.
-    unacknowledged: bool,
-    /// The last thing that happened is that something was read: what is written next begins a request.
+    /// See [`Tcp`].
+    in_pieces: Arc<AtomicBool>,
+    /// Something was read since the last write: what is written next begins a request.
     is_idle: bool,
+    /// And after that there was nothing to read.
+    waited: bool,
     used: Used,
 }
 
@@ -172,6 +183,7 @@ impl Socket {
     /// The server may have closed the connection while nobody looked; the runtime learns of that by and by, the system knows.
     /// What was not sent can be sent over another connection, what was sent cannot.
     fn begin_write(&mut self) -> io::Result<()> {
+        self.waited = false;
         if !std::mem::take(&mut self.is_idle) {
             return Ok(());
         }
@@ -201,10 +213,14 @@ impl Read for Socket {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if read.is_ready() {
-            (self.unacknowledged, self.is_idle) = (true, true);
-        } else if std::mem::take(&mut self.unacknowledged) {
+            if self.is_idle && self.waited {
+                self.in_pieces.store(true, Ordering::Relaxed);
+            }
+            (self.is_idle, self.waited) = (true, false);
+        } else if self.is_idle && !std::mem::replace(&mut self.waited, true) && self.in_pieces.load(Ordering::Relaxed) {
             // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
             // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
+            // On a new connection it does so by itself: the first answer shows whether it must be told, which has its price.
             let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);
         }
         read

@@ -1,7 +1,7 @@
 //! URLs: what of them is shown, and where a redirect leads.
 #![forbid(unsafe_code)]
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -117,6 +117,26 @@ pub fn same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
 }
 
+/// The same, with its port named.
+pub fn with_port(uri: Uri) -> Uri {
+    if uri.port().is_some() {
+        return uri;
+    }
+    let authority = uri.host().map(|host| format!("{host}:{}", port(&uri)));
+    with_authority(uri, authority)
+}
+
+/// The same, with an address for its host.
+pub fn with_address(uri: Uri, address: Option<&SocketAddr>) -> Uri {
+    with_authority(uri, address.map(ToString::to_string))
+}
+
+fn with_authority(uri: Uri, authority: Option<String>) -> Uri {
+    let mut parts = uri.clone().into_parts();
+    parts.authority = authority.and_then(|authority| authority.parse().ok());
+    Uri::from_parts(parts).unwrap_or(uri)
+}
+
 /// Where `location` leads from `base` (RFC 3986, section 5.2).
 pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next().unwrap_or_default().trim();
@@ -226,6 +246,14 @@ mod tests {
         assert!(!same("http://a/", "https://a/"));
         assert!(!same("http://a/", "http://a:81/"));
         assert!(!same("http://a/", "http://b/"));
+    }
+
+    #[test]
+    fn ports() {
+        let with = |text: &str| with_port(text.parse().unwrap()).to_string();
+        assert_eq!(with("http://a/x?y"), "http://a:80/x?y");
+        assert_eq!(with("https://[::1]/"), "https://[::1]:443/");
+        assert_eq!(with("http://a:8080/"), "http://a:8080/");
     }
 
     #[test]

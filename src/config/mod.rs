@@ -24,7 +24,7 @@ mod tests;
 
 pub use filter::Filter;
 pub use options::Options;
-pub use secrets::{Secrets, without_user_info};
+pub use secrets::{Secrets, basic_credentials, without_user_info};
 pub use server::{InheritEnv, Lifecycle, Restart, Server, ServerConfig, State, Transport, Written};
 
 use crate::outcome::Failure;

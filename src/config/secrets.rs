@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use memchr::memmem::Finder;
 
 /// Shorter values are no secrets: hiding them would garble every message.
@@ -38,11 +40,14 @@ impl Secrets {
         }
     }
 
-    /// Hides the passwords of the URLs in `text`.
+    /// Hides the passwords of the URLs in `text`, also as they are sent.
     pub(super) fn add_user_info(&mut self, text: &str) {
         for (start, end) in user_infos(text) {
             let info = text.get(start..end).unwrap_or_default();
-            self.add(info.split_once(':').map_or(info, |(_, password)| password));
+            let password = info.split_once(':').map_or(info, |(_, password)| password);
+            self.add(password);
+            self.add(&String::from_utf8_lossy(&percent_decoded(password)));
+            self.add(&basic_credentials(info));
         }
     }
 
@@ -94,6 +99,35 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secrets({})", self.finders.len())
     }
+}
+
+/// What `Authorization: Basic` says for the user info of a URL (RFC 7617).
+pub fn basic_credentials(user_info: &str) -> String {
+    let mut decoded = percent_decoded(user_info);
+    if !decoded.contains(&b':') {
+        decoded.push(b':');
+    }
+    BASE64_STANDARD.encode(decoded)
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).map(|digit| digit as u8);
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match (byte, hex(bytes.get(at + 1)), hex(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(high * 16 + low);
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    out
 }
 
 /// `text` with the user info of every URL in it taken out: `scheme://user:password@host` -> `scheme://host`.

@@ -99,3 +99,13 @@ fn places_are_no_secrets() {
     let config = config_with(r#"{"s":{"command":"x","cwd":"${workspaceFolder}","args":["${userHome}"]}}"#, &options);
     assert_eq!(config.secrets.mask("/workspace /home/me"), "/workspace /home/me");
 }
+
+#[test]
+fn a_password_in_a_url_is_not_shown_as_it_is_sent_either() {
+    let config =
+        parse(r#"{"s":{"url":"https://some-user:s%40cret-word@host/mcp"}}"#, &Options::default(), &[]).unwrap();
+    for said in ["s%40cret-word", "s@cret-word", "Basic c29tZS11c2VyOnNAY3JldC13b3Jk"] {
+        let shown = config.secrets.mask(said).into_owned();
+        assert!(shown.contains("***") && !shown.contains("cret") && !shown.contains("c29t"), "{shown}");
+    }
+}

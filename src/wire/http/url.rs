@@ -3,10 +3,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use http::uri::Authority;
 use http::{HeaderValue, Uri};
+
+use crate::config::basic_credentials;
 
 /// A server's URL in its parts.
 #[derive(Debug)]
@@ -38,9 +38,7 @@ pub fn parse(text: &str) -> Result<Parsed, String> {
     }
     parts.authority = Some(host);
     let authorization = user_info.map(|user_info| {
-        let decoded = percent_decoded(user_info);
-        let decoded = if decoded.contains(&b':') { decoded } else { [&decoded[..], b":"].concat() };
-        let text = format!("Basic {}", BASE64_STANDARD.encode(decoded));
+        let text = format!("Basic {}", basic_credentials(user_info));
         // Base64 has nothing that a header may not hold.
         HeaderValue::from_str(&text).map(sensitive)
     });
@@ -52,26 +50,6 @@ pub fn parse(text: &str) -> Result<Parsed, String> {
 pub fn sensitive(mut value: HeaderValue) -> HeaderValue {
     value.set_sensitive(true);
     value
-}
-
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).map(|digit| digit as u8);
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match (byte, hex(bytes.get(at + 1)), hex(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                out.push(high * 16 + low);
-                at += 3;
-            }
-            _ => {
-                out.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    out
 }
 
 /// A URL that came from elsewhere, as messages show it: neither user info nor a query, which may hold secrets.
@@ -200,6 +178,9 @@ fn without_dots(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+
     use super::*;
 
     #[test]

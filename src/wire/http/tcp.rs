@@ -254,3 +254,35 @@ impl Write for Socket {
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn found(url: &str) -> Vec<String> {
+        let found = look_up(&url.parse().unwrap()).await.unwrap();
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[tokio::test]
+    async fn what_needs_no_look_up() {
+        assert_eq!(found("http://127.0.0.9/x").await, ["127.0.0.9:80"]);
+        assert_eq!(found("https://[::9]/").await, ["[::9]:443"]);
+        assert_eq!(found("socks5://10.0.0.9").await, ["10.0.0.9:1080"]);
+        assert_eq!(found("http://LocalHost:81/").await, ["127.0.0.1:81", "[::1]:81"]);
+    }
+
+    #[tokio::test]
+    async fn an_address_that_refuses_makes_way_for_the_next() {
+        let here = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let open = here.local_addr().unwrap();
+        // Bound, and not listening: nobody else gets the port.
+        let shut = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        shut.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        let refusing = shut.local_addr().unwrap().as_socket().unwrap();
+        assert_eq!(connect(vec![refusing]).await.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        let socket = connect(vec![refusing, open, refusing]).await.unwrap();
+        assert_eq!(socket.stream.inner().peer_addr().unwrap(), open);
+        assert!(socket.stream.inner().nodelay().unwrap());
+    }
+}

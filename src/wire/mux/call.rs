@@ -187,17 +187,20 @@ mod tests {
                 headers: Vec::new(),
             })
         };
+        // Cancels go out.
+        let no_place = || while mux.take_turn(Room { ask: false, ..ALL }).is_some() {};
         let (first, second, third) = (ask(), ask(), ask());
         assert!(matches!(mux.take_turn(ALL), Some(Turn::Post(_))));
-        assert!(mux.take_turn(Room { ask: false, ..ALL }).is_none());
+        no_place();
         tokio::time::advance(Duration::from_secs(11)).await;
         mux.expire();
         assert_eq!([&first, &second, &third].map(|call| mux.is_open(call.id())), [false, true, true]);
         // Its clock begins with its place, and is looked at.
-        assert!(mux.take_turn(Room { ask: false, ..ALL }).is_none());
-        assert!(matches!(mux.take_turn(ALL), Some(Turn::Post(_))));
+        no_place();
         mux.clock_moved().await;
-        assert!(mux.take_turn(Room { ask: false, ..ALL }).is_none());
+        assert!(matches!(mux.take_turn(ALL), Some(Turn::Post(_))));
+        tokio::time::timeout(Duration::from_millis(1), mux.clock_moved()).await.expect("the clock is told");
+        no_place();
         tokio::time::advance(Duration::from_secs(9)).await;
         mux.expire();
         assert!(mux.is_open(second.id()));

@@ -99,13 +99,7 @@ async fn execute(
     let headers = server.headers_for(&subject.tool.name, arguments.as_str());
     let ask =
         Ask { tool: Some(&subject.tool.name), headers: &headers, cached: false, ..Ask::plain("tools/call", &members) };
-    let reply = match server.request(ask, &limits).await {
-        Ok(reply) if reply.is_error && rpc::code(reply.raw()) == Some(rpc::HEADER_MISMATCH) => {
-            Box::pin(again_with_new_headers(server, ask, arguments.as_str(), reply, &limits)).await
-        }
-        ended => ended,
-    };
-    let reply = match reply {
+    let reply = match request(server, ask, arguments.as_str(), &limits).await {
         Ok(reply) => reply,
         Err(failure) => return Ok(subject.failed(failure)),
     };
@@ -117,6 +111,16 @@ async fn execute(
         }
         Err(failure) => subject.failed(failure),
     })
+}
+
+/// Calls a tool, whose headers are in `ask`.
+pub async fn request(server: &Arc<Server>, ask: Ask<'_>, arguments: &str, limits: &Limits) -> Result<Reply, Failure> {
+    match server.request(ask, limits).await {
+        Ok(reply) if reply.is_error && rpc::code(reply.raw()) == Some(rpc::HEADER_MISMATCH) => {
+            Box::pin(again_with_new_headers(server, ask, arguments, reply, limits)).await
+        }
+        ended => ended,
+    }
 }
 
 /// The server wants other headers than its last list said: it is listed anew, and asked once more (MCP 2026-07-28, custom headers).

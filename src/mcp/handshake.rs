@@ -12,7 +12,7 @@ use crate::json::{Kind, Raw};
 use crate::mcp::phase::Clock;
 use crate::mcp::rpc;
 use crate::outcome::{Failure, Phase, Status};
-use crate::wire::mux::{Era, MODERN, Mux, Reply, RequestKind};
+use crate::wire::mux::{Era, INITIALIZED, MODERN, Mux, Reply, RequestKind};
 
 /// The revision that is offered with `initialize`, and the others that are understood.
 const OFFERED: &str = "2025-11-25";
@@ -102,7 +102,7 @@ pub async fn negotiate(
     }?;
     mux.set_era(peer.era);
     if peer.era == Era::Legacy {
-        mux.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec());
+        mux.send(INITIALIZED.to_vec());
     }
     Ok(peer)
 }

@@ -91,6 +91,8 @@ impl Changes {
 pub struct Wanted {
     uris: Mutex<BTreeSet<String>>,
     changed: Notify,
+    /// Between sessions that are begun for their sake.
+    pace: Mutex<Pace>,
 }
 
 impl Wanted {
@@ -108,6 +110,12 @@ impl Wanted {
 /// The pause between two times that something is done, while it has to be done again and again.
 #[derive(Debug)]
 struct Pace(Duration);
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace::new()
+    }
+}
 
 impl Pace {
     fn new() -> Self {
@@ -127,6 +135,7 @@ pub fn serve(server: Arc<Server>, session: Arc<Session>) -> Pin<Box<dyn Future<O
 }
 
 async fn serve_and_follow_up(server: Arc<Server>, session: Arc<Session>) {
+    let began = Instant::now();
     let ended = session.mux.ended().clone();
     tokio::select! {
         () = ended.cancelled() => {}
@@ -139,6 +148,17 @@ async fn serve_and_follow_up(server: Arc<Server>, session: Arc<Session>) {
     }
     // The next use would begin a new session; what the host subscribed to does not wait for one.
     if session.is_lost() && !server.wanted.uris().is_empty() {
+        let pause = {
+            let mut pace = server.wanted.pace.lock();
+            // A server that loses each session, perhaps by what is asked of it here, is not to be met with a storm of them.
+            let pause = pace.0;
+            pace.step(began.elapsed() < LONGEST_PAUSE);
+            pause
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = server.shared.closing.cancelled() => return,
+        }
         let _ = server.session().await;
     }
 }
@@ -191,6 +211,11 @@ async fn listen(server: &Arc<Server>, session: &Session) {
     let mut pace = Pace::new();
     let mut old: Option<Call> = None;
     loop {
+        if session.is_lost() {
+            // The session that follows it listens; this one only waits for its last calls.
+            server.wanted.changed.notify_one();
+            return;
+        }
         let changed = server.wanted.changed.notified();
         let filter = filter(server, session);
         if filter.is_empty() {

@@ -30,6 +30,14 @@ impl Clock {
         self.budget.saturating_sub(self.started.elapsed().saturating_sub(frozen)).max(Duration::from_millis(1))
     }
 
+    /// Waits so long, or until the session ends.
+    pub async fn pause(&self, pause: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = self.mux.ended().cancelled() => {}
+        }
+    }
+
     /// One request within the phase. `members`: of its params.
     pub async fn request(&self, method: &str, members: &str, kind: RequestKind) -> Result<Reply, Failure> {
         self.begin(method, members, kind).await.map_err(|failure| self.explain(method, failure))

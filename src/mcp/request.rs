@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::context::Limits;
 use crate::json::{self, Kind, Raw};
+use crate::mcp::call;
 use crate::mcp::input::Ask;
 use crate::mcp::live;
 use crate::mcp::rpc;
@@ -80,8 +81,11 @@ impl HostRequest {
             }
         }
         let ask = Ask { meta: &self.meta, cached: !self.has_meta, ..Ask::plain(&self.method, &self.members) };
-        let reply =
-            if self.only_reads() { server.read(ask, limits).await? } else { server.request(ask, limits).await? };
+        let reply = match self.method.as_str() {
+            "tools/call" => self.call(server, ask, limits).await?,
+            _ if self.only_reads() => server.read(ask, limits).await?,
+            _ => server.request(ask, limits).await?,
+        };
         if reply.is_error {
             return Err(rpc::server_error(reply.raw()).of(&server.name));
         }
@@ -96,6 +100,19 @@ impl HostRequest {
             }
         }
         Ok(Outcome::new(Status::Ok, false, Untouched(reply)))
+    }
+}
+
+impl HostRequest {
+    /// A call needs the headers that its tool asks for, however it is made.
+    async fn call(&self, server: &Arc<Server>, ask: Ask<'_>, limits: &Limits) -> Result<Reply, Failure> {
+        let params = format!("{{{}}}", self.members);
+        let params = Raw::checked(&params);
+        let Some(tool) = params.get("name").and_then(Raw::as_str) else { return server.request(ask, limits).await };
+        let tool: Arc<str> = tool.into();
+        let arguments = params.get("arguments").map_or("{}", Raw::text);
+        let headers = server.headers_for(&tool, arguments);
+        call::request(server, Ask { tool: Some(&tool), headers: &headers, ..ask }, arguments, limits).await
     }
 }
 

@@ -155,5 +155,11 @@ fn a_reply_that_does_not_end_its_answer_is_a_reply() {
             }
             remote.echoes();
         }
+        // Each holds its connection for a while; there are places for 256.
+        let remote = connected("sse-open-after-reply", era, &[]);
+        for _ in 0..300 {
+            let done = remote.loaded.call_with("s_odd", json!({}), &Context::idle(3_000));
+            assert_eq!(done.ok(), GOOD);
+        }
     }
 }

@@ -148,7 +148,9 @@ fn initialize_that_fails_is_told() {
         ("json-cut", "not valid JSON"),
     ] {
         let (server, _) = fails(behaviour, &["--era", "legacy", "--at", "initialize"], "initialize", &[part]);
-        assert_eq!(received(&server, "initialize").len(), 1, "{behaviour}");
+        // The probe's connection may have been about to be closed: then it is asked once more over a new one.
+        let most = if behaviour == "closes-before-head" { 2 } else { 1 };
+        assert!((1..=most).contains(&received(&server, "initialize").len()), "{behaviour}");
     }
 }
 

@@ -39,6 +39,17 @@ fn headers_of_arguments() {
 }
 
 #[test]
+fn row_47_a_call_as_a_plain_request_has_its_headers_too() {
+    let remote = works("x-mcp-header-drifts", "modern", &[]);
+    for region in ["us-west1", "zürich"] {
+        let params = json!({"name": "odd", "arguments": {"region": region}});
+        let done = remote.loaded.request("s", "tools/call", &params);
+        assert_eq!(done.doc()["content"][0]["text"], GOOD, "{region}");
+    }
+    assert_eq!((remote.received("tools/list").len(), remote.calls_of_odd()), (2, 3));
+}
+
+#[test]
 fn names_of_all_kinds_go_in_a_header() {
     // The server compares Mcp-Name with the body.
     let remote = connected("odd-names", "modern", &[]);

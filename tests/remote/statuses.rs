@@ -1,10 +1,12 @@
 //! Answers that are whole, but wrong.
 
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::common::{Context, GENEROUS, load};
+use crate::common::{Context, GENEROUS, load, until};
 use crate::hostile_http::Server;
 use crate::{ERAS, GOOD, connected, entry, fails, odd, odd_fails, odd_works, received};
 
@@ -164,6 +166,28 @@ fn row_42_retry_after_is_waited_for() {
         let remote = connected("429-retry-after", era, &["--at", "tools/list", "--times", "1"]);
         assert!(remote.loaded.took >= Duration::from_secs(1), "{:?}", remote.loaded.took);
         assert_eq!(remote.received("tools/list").len(), 2);
+    }
+}
+
+#[test]
+fn row_40_a_server_of_the_old_transport_that_wants_authorization() {
+    let server = Server::start("405-then-401", &[]);
+    let loaded = load(json!({"s": entry(&server)}));
+    let document = loaded.server("s");
+    assert_eq!((&document["status"], &document["scheme"]), (&json!("needs_auth"), &json!("Bearer")), "{document}");
+}
+
+#[test]
+fn row_42_retry_after_is_no_reason_to_outstay_the_source() {
+    for era in ERAS {
+        let remote = Arc::new(connected("429-retry-after-long", era, &["--at", "prompts/list"]));
+        let asking = {
+            let remote = remote.clone();
+            thread::spawn(move || remote.loaded.request("s", "prompts/list", &json!({})))
+        };
+        until("the list was refused", || remote.received("prompts/list").len() == 1);
+        remote.loaded.close().ok();
+        asking.join().unwrap().failed("TN_E_CLOSED", &[]).well_under(GENEROUS);
     }
 }
 

@@ -90,6 +90,28 @@ fn row_44_a_resumption_that_never_brings_anything_is_no_storm() {
 }
 
 #[test]
+fn row_44_a_server_that_works_in_parts_is_asked_as_often_as_it_wants() {
+    let remote = connected("sse-works-in-parts", "legacy", &[]);
+    assert_eq!(remote.odd().well_under(GENEROUS).ok(), GOOD);
+    let resumed = remote.received("GET").iter().filter(|get| get.header("last-event-id") == Some("part")).count();
+    assert_eq!(resumed, 20);
+}
+
+#[test]
+fn answers_that_a_server_does_not_take_use_up_nothing() {
+    let remote = works("get-asks", "legacy", &[]);
+    let answers = || remote.server.received().iter().filter(|got| got.body.contains("ping-")).count();
+    until("answers are on their way", || answers() >= 64);
+    for _ in 0..20 {
+        remote.echoes();
+    }
+    assert_eq!(answers(), 64, "the others wait");
+    assert!(remote.server.open() < 80, "{} connections", remote.server.open());
+    remote.loaded.close().well_under(GENEROUS);
+    until("no connection is left", || remote.server.open() == 0);
+}
+
+#[test]
 fn row_44_a_modern_stream_is_never_resumed() {
     for behaviour in ["sse-resumes", "sse-cut-resumes"] {
         let done = odd(behaviour, "modern", &[]);

@@ -61,7 +61,7 @@ impl Server {
         loop {
             let Started { mux, link, changes, service } = match self.start(config, old).await {
                 Ok(started) => started,
-                Err(problem) => return Err(refusal.unwrap_or(problem)),
+                Err(problem) => return Err(more_telling(refusal, problem)),
             };
             let hello = &self.shared.hello;
             let exchanges = link.remote().is_some();
@@ -91,7 +91,7 @@ impl Server {
                         old = !old;
                         continue;
                     }
-                    return Err(refusal.unwrap_or(problem));
+                    return Err(more_telling(refusal, problem));
                 }
             };
             self.old.store(old, Ordering::Relaxed);
@@ -289,12 +289,18 @@ impl Server {
     }
 }
 
+/// What is told of a server that speaks neither transport: its answer to the one that was tried first, unless the other one only
+/// wants to know who we are.
+fn more_telling(refusal: Option<Problem>, problem: Problem) -> Problem {
+    refusal.filter(|_| problem.challenge.is_none()).unwrap_or(problem)
+}
+
 /// One page of the list; at an outage, or where the connection broke, asked for once more.
 async fn clock_request(clock: &Clock, members: String) -> Result<Reply, Failure> {
     let ask = || clock.request("tools/list", &members, RequestKind::Normal);
     match ask().await {
         Err(Failure { again: Again::After(pause), .. }) if pause < clock.left() => {
-            tokio::time::sleep(pause).await;
+            clock.pause(pause).await;
             ask().await
         }
         ended => ended,

@@ -295,7 +295,8 @@ impl Server {
         let Some(at) = self.may_restart() else { return Err(self.not_up()) };
         // What is left of the old session goes first.
         if let Some(old) = self.kept() {
-            if old.link.is_lost() && !old.mux.is_closed() {
+            if old.link.is_lost() {
+                // No crash.
                 self.leave(old);
             } else {
                 self.note_crash(&old);
@@ -466,7 +467,13 @@ impl Server {
     pub async fn read(self: &Arc<Self>, ask: Ask<'_>, limits: &Limits) -> Result<Reply, Failure> {
         match self.request(ask, limits).await {
             Err(Failure { again: Again::After(pause), .. }) => {
-                limits.bound("the call", tokio::time::sleep(pause)).await?;
+                let paused = async {
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = self.shared.closing.cancelled() => {}
+                    }
+                };
+                limits.bound("the call", paused).await?;
                 self.request(ask, limits).await
             }
             Err(failure)

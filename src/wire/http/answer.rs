@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode, header};
 use hyper_util::client::legacy;
 
 use super::Wire;
-use super::connect::ClosedWhileIdle;
+use super::tcp::{ClosedWhileIdle, Used};
 use crate::outcome::{Again, Failure, Status};
 use crate::wire::mux::excerpt;
 
@@ -118,6 +118,15 @@ const PROXY_CREDENTIALS: &str =
 /// True if nothing of the request was sent, because the connection for it had been closed.
 pub fn is_unsent(error: &legacy::Error) -> bool {
     !error.is_connect() && chain(error).any(|cause| cause.is::<ClosedWhileIdle>())
+}
+
+/// True if the connection ended before the answer, and may have been about to when the request was sent.
+pub fn is_overtaken(error: &legacy::Error) -> bool {
+    let mut known = http::Extensions::new();
+    if let Some(connection) = error.connect_info() {
+        connection.get_extras(&mut known);
+    }
+    known.get::<Used>().is_some_and(Used::get)
 }
 
 /// An error and what is behind it. What an [`io::Error`] wraps is behind it too, which its `source` passes over.

@@ -1,31 +1,26 @@
-//! Connections: name look-up, proxies, TLS, and what a socket of this library is like.
+//! Connections: proxies, TLS, and which task serves them.
 #![forbid(unsafe_code)]
 
-use std::io;
-use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Uri};
 use http_body_util::Full;
-use hyper::rt::{Executor, Read, ReadBufCursor, Write};
+use hyper::rt::Executor;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use hyper_util::rt::TokioTimer;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
+use super::tcp::{Socket, Tcp, look_up};
 use super::url;
-use crate::process::fds::{self, FdGuard};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,8 +28,6 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// request must not meet that end; what stands before servers on https waits for a minute.
 const IDLE_PLAIN: Duration = Duration::from_secs(4);
 const IDLE_TLS: Duration = Duration::from_secs(50);
-/// A peer that vanished without a word is noticed after so long.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 /// The client of one session.
 pub type HttpClient = Client<HttpsConnector<Connector>, Full<Bytes>>;
@@ -52,11 +45,7 @@ pub async fn client(
         // Never used: the scheme of a session's requests does not change.
         false => Arc::new(with_roots(rustls::RootCertStore::empty())?),
     };
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_keepalive(Some(KEEP_ALIVE));
-    let connector = HttpsConnector::from((Connector { tcp, route: route.clone(), in_pieces: Arc::default() }, tls));
+    let connector = HttpsConnector::from((Connector { tcp: Tcp::default(), route: route.clone() }, tls));
     let client = Client::builder(Tasks { tracker: tracker.clone(), stop: stop.clone() })
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
@@ -189,10 +178,8 @@ impl Route {
 /// Makes the plain connection below HTTP and TLS.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    tcp: HttpConnector,
+    tcp: Tcp,
     route: Route,
-    /// This server has sent an answer in pieces.
-    in_pieces: Arc<AtomicBool>,
 }
 
 impl Service<Uri> for Connector {
@@ -200,145 +187,43 @@ impl Service<Uri> for Connector {
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Socket, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.tcp.poll_ready(context).map_err(Into::into)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
-        let mut tcp = self.tcp.clone();
-        let (route, in_pieces) = (self.route.clone(), self.in_pieces.clone());
+        let (mut tcp, route) = (self.tcp.clone(), self.route.clone());
         Box::pin(async move {
-            let (stream, forwards) = match route {
-                Route::Direct => (tcp.call(target).await?, false),
-                Route::Forward { proxy, .. } => (tcp.call(proxy).await?, true),
+            match route {
+                Route::Direct => Ok(tcp.call(target).await?),
+                Route::Forward { proxy, .. } => {
+                    let mut socket = tcp.call(proxy).await?;
+                    socket.forwards = true;
+                    Ok(socket)
+                }
                 Route::Tunnel { proxy, auth } => {
                     let mut tunnel = Tunnel::new(proxy, tcp);
                     if let Some(auth) = auth {
                         tunnel = tunnel.with_auth(auth);
                     }
-                    (tunnel.call(target).await?, false)
+                    Ok(tunnel.call(target).await?)
                 }
                 Route::Socks { proxy, auth, local_names } => {
-                    let mut socks = SocksV5::new(proxy, tcp).local_dns(local_names);
+                    // It would look names up on this thread, and takes a missing port for that of https.
+                    let target = match local_names {
+                        true => {
+                            let addresses = look_up(&target).await?;
+                            url::with_address(target, addresses.first())
+                        }
+                        false => url::with_port(target),
+                    };
+                    let mut socks = SocksV5::new(proxy, tcp);
                     if let Some((user, password)) = auth {
                         socks = socks.with_auth(user, password);
                     }
-                    // It takes a missing port for that of https.
-                    (socks.call(url::with_port(target)).await?, false)
+                    Ok(socks.call(target).await?)
                 }
-            };
-            let stream = stream.into_inner();
-            Ok(Socket {
-                _fd: fds::register(stream.as_raw_fd()),
-                stream: TokioIo::new(stream),
-                forwards,
-                in_pieces,
-                is_idle: false,
-                waited: false,
-            })
-        })
-    }
-}
-
-/// A connection. A child that the host forks has no copy of it.
-#[derive(Debug)]
-pub struct Socket {
-    // Before the stream: see `FdGuard`.
-    _fd: FdGuard,
-    stream: TokioIo<TcpStream>,
-    /// It leads to a proxy that reads the requests.
-    forwards: bool,
-    /// See [`Connector`].
-    in_pieces: Arc<AtomicBool>,
-    /// Something was read since the last write: what is written next begins a request.
-    is_idle: bool,
-    /// And after that there was nothing to read.
-    waited: bool,
-}
-
-/// Why a connection that waited for its next request cannot take it. Nothing of the request was sent.
-#[derive(Debug)]
-pub struct ClosedWhileIdle;
-
-impl std::fmt::Display for ClosedWhileIdle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the server had closed the connection")
-    }
-}
-
-impl std::error::Error for ClosedWhileIdle {}
-
-impl Socket {
-    /// The server may have closed the connection while nobody looked; the runtime learns of that by and by, the system knows.
-    /// What was not sent can be sent over another connection, what was sent cannot.
-    fn begin_write(&mut self) -> io::Result<()> {
-        self.waited = false;
-        if !std::mem::take(&mut self.is_idle) {
-            return Ok(());
-        }
-        let mut byte = [std::mem::MaybeUninit::uninit()];
-        let socket = socket2::SockRef::from(self.stream.inner());
-        match socket.recv_with_flags(&mut byte, libc::MSG_PEEK | libc::MSG_DONTWAIT) {
-            Ok(0) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {}
-            _ => return Ok(()),
-        }
-        Err(io::Error::new(io::ErrorKind::ConnectionAborted, ClosedWhileIdle))
-    }
-}
-
-impl Connection for Socket {
-    fn connected(&self) -> Connected {
-        Connected::new().proxy(self.forwards)
-    }
-}
-
-impl Read for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_ready() {
-            if self.is_idle && self.waited {
-                self.in_pieces.store(true, Ordering::Relaxed);
             }
-            (self.is_idle, self.waited) = (true, false);
-        } else if self.is_idle && !std::mem::replace(&mut self.waited, true) && self.in_pieces.load(Ordering::Relaxed) {
-            // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
-            // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
-            // On a new connection it does so by itself: the first answer shows whether it must be told, which has its price.
-            let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);
-        }
-        read
-    }
-}
-
-impl Write for Socket {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.begin_write()?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.begin_write()?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        })
     }
 }

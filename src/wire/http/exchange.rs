@@ -69,6 +69,8 @@ struct Asked<'a> {
 struct Place {
     last_id: Option<String>,
     retry: Option<Duration>,
+    /// It brought a message when it was last open.
+    brought: bool,
 }
 
 impl Wire {
@@ -78,6 +80,7 @@ impl Wire {
         if let Some(endpoint) = endpoint {
             return Box::pin(self.post_old(post, &endpoint)).await;
         }
+        let harmless = post.is_harmless();
         let body = Bytes::from(post.bytes);
         let message = Raw::checked(std::str::from_utf8(&body).unwrap_or("{}"));
         let method = match message.text().get(post.method).filter(|method| !method.is_empty()) {
@@ -111,7 +114,7 @@ impl Wire {
             headers
         };
         let asked = post.request.map(|(id, kind)| Asked { id, kind, method: &method, modern });
-        let response = self.send(&self.target, Method::POST, &headers, body.clone()).await?;
+        let response = self.send_and_again(&self.target, Method::POST, &headers, body.clone(), harmless).await?;
         let status = response.status();
         // What is rare is in boxes: this future is made for every call, and small ones cost less.
         let Some(asked) = asked else { return Box::pin(self.delivered(response)).await };
@@ -152,14 +155,27 @@ impl Wire {
 
     // -- sending --------------------------------------------------------------------------------------------------------
 
-    /// One request and its answer's header. Follows redirects within the origin: nothing that was meant for one origin goes to
-    /// another one. `headers` makes those of each.
+    /// Sends what does no harm if the server gets it twice.
     pub(super) async fn send(
         &self,
         to: &Uri,
         method: Method,
         headers: &(dyn Fn() -> HeaderMap + Sync),
         body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        self.send_and_again(to, method, headers, body, true).await
+    }
+
+    /// One request and its answer's header. Follows redirects within the origin: nothing that was meant for one origin goes to
+    /// another one. `headers` makes those of each. `harmless`: it may be sent again where its connection may have been closed before
+    /// the server saw it.
+    pub(super) async fn send_and_again(
+        &self,
+        to: &Uri,
+        method: Method,
+        headers: &(dyn Fn() -> HeaderMap + Sync),
+        body: Bytes,
+        harmless: bool,
     ) -> Result<Response<Incoming>, Failure> {
         let mut target = to.clone();
         for _ in 0..=REDIRECTS {
@@ -177,7 +193,9 @@ impl Wire {
             for _ in 0..STALE {
                 match answered {
                     // That connection is used no more; the next one may be as old.
-                    Err(error) if answer::is_unsent(&error) => answered = self.client.request(request()).await,
+                    Err(error) if answer::is_unsent(&error) || (harmless && answer::is_overtaken(&error)) => {
+                        answered = self.client.request(request()).await;
+                    }
                     _ => break,
                 }
             }
@@ -187,12 +205,12 @@ impl Wire {
             if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(response);
             }
-            target = self.redirected(&target, status, response.headers())?;
+            target = self.redirected(&target, &method, status, response.headers())?;
         }
         Err(self.failure(Status::Transport, &format!("the server redirects in a circle, {REDIRECTS} times and more")))
     }
 
-    fn redirected(&self, from: &Uri, status: StatusCode, headers: &HeaderMap) -> Result<Uri, Failure> {
+    fn redirected(&self, from: &Uri, method: &Method, status: StatusCode, headers: &HeaderMap) -> Result<Uri, Failure> {
         let refuse = |why: String| Err(self.failure(Status::Transport, &why));
         let named = answer::named(status);
         let location = headers.get(header::LOCATION).and_then(|location| location.to_str().ok());
@@ -206,10 +224,10 @@ impl Wire {
                  one; if that is the server, set its url to it"
             ));
         }
-        // The others turn a POST into a GET (RFC 9110, 15.4).
-        if !matches!(status.as_u16(), 307 | 308) {
+        // The others turn everything else into a GET (RFC 9110, 15.4).
+        if method != Method::GET && !matches!(status.as_u16(), 307 | 308) {
             return refuse(format!(
-                "the server redirects ({named}) to {shown}, which is no way to pass on a POST; set its url to it"
+                "the server redirects ({named}) to {shown}, which is no way to pass on a {method}; set its url to it"
             ));
         }
         Ok(to)
@@ -378,6 +396,10 @@ impl Wire {
             let why = ended.err().map(|why| format!(": {why}")).unwrap_or_default();
             // MCP 2026-07-28: a lost stream is a lost request.
             let (false, Some(last_id)) = (asked.modern, place.last_id.clone()) else { return Err(broke(&why)) };
+            // A server that works and lets go of its streams meanwhile is asked as often as it wants.
+            if std::mem::take(&mut place.brought) {
+                pause = RETRY_AT_LEAST;
+            }
             tokio::time::sleep(place.retry.unwrap_or(RETRY).clamp(pause, RETRY_AT_MOST)).await;
             pause = (pause * 2).min(RETRY_AT_MOST);
             match self.get(Some(&last_id)).await {
@@ -411,7 +433,7 @@ impl Wire {
                     if let Err(why) = ended {
                         log::at!(Debug, "wire", "{}: the server's own stream broke: {why}", self.server);
                     }
-                    if began.elapsed() > RETRY_AT_MOST {
+                    if std::mem::take(&mut place.brought) || began.elapsed() > RETRY_AT_MOST {
                         pause = RETRY;
                     }
                 }
@@ -473,9 +495,14 @@ impl Wire {
         let mut body = Body::of(response)?;
         let mut events = Events::new(self.mux.limit);
         let mut until: Option<Instant> = None;
+        let mut brought = false;
         let ended = loop {
             let exchange = Some(request.unwrap_or(NO_REQUEST));
-            let mut feed = |bytes: &[u8]| events.feed(bytes, &mut |event| self.event(event, exchange));
+            let mut each = |event: Event| {
+                brought = true;
+                self.event(event, exchange);
+            };
+            let mut feed = |bytes: &[u8]| events.feed(bytes, &mut each);
             let read = body.read(&mut feed);
             let read = match until {
                 None => read.await,
@@ -489,9 +516,12 @@ impl Wire {
             if until.is_none() && request.is_some_and(|id| !self.mux.is_open(id)) {
                 // Read to its end, the connection serves the next call.
                 until = Some(Instant::now() + LINGER);
+                // Its place may be needed.
+                self.mux.wake();
             }
             self.mux.room().await;
         };
+        place.brought = brought;
         if let Some(id) = events.last_id() {
             // An empty id takes the place back.
             place.last_id = (!id.is_empty()).then(|| id.to_owned());

@@ -4,7 +4,7 @@
 //! - [`answer`]: what an answer means that is no message
 //! - [`body`]: bodies, plain or packed, up to a limit
 //! - [`old`]: the HTTP+SSE transport before it
-//! - [`connect`]: connections, TLS, proxies
+//! - [`connect`]: connections, TLS, proxies; [`tcp`]: their sockets
 //! - [`url`]: what of a URL is shown, where a redirect leads
 //!
 //! One task a server takes messages from the mux and gives each an exchange, which is a task of its own.
@@ -15,6 +15,7 @@ mod body;
 mod connect;
 mod exchange;
 mod old;
+mod tcp;
 mod url;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,11 +34,15 @@ use crate::config::Secrets;
 use crate::log;
 use crate::outcome::{Failure, Status};
 use crate::wire::auth::Challenge;
-use crate::wire::mux::{Era, Mux, Post, Turn};
+use crate::wire::mux::{self, Era, Mux, Post, RequestKind, Room, Turn};
 use connect::{HttpClient, Route};
 
 /// So many exchanges of calls are open at once; more calls wait. Each has a connection of its own.
 const AT_ONCE: usize = 256;
+/// So many answers and notifications are on their way at once, and each may take so long: a server that asks and asks, and
+/// takes no answer, must not use up the host's descriptors.
+const TOLD_AT_ONCE: usize = 64;
+const TELLING: Duration = Duration::from_secs(60);
 /// How long the server may take to hear that it is initialized, before it is asked for more.
 const INITIALIZED: Duration = Duration::from_secs(5);
 /// How long the server may take to hear that the session is over.
@@ -111,9 +117,7 @@ impl Remote {
         let stop = CancellationToken::new();
         let (client, route) = connect::client(&parsed.uri, tracker, &stop).await.map_err(failed)?;
         let old = target.old;
-        if !old {
-            mux.set_exchanges();
-        }
+        mux.set_exchanges();
         let wire = Arc::new(Wire {
             mux,
             server: server.to_owned(),
@@ -270,7 +274,8 @@ fn is_ours(name: &HeaderName) -> bool {
 
 /// Serves the session until the mux is closed.
 async fn serve(wire: &Arc<Wire>, old: bool) {
-    let mut exchanges = Exchanges { wire, old, tasks: JoinSet::new(), open: HashMap::new() };
+    let telling = Arc::new(Semaphore::new(TOLD_AT_ONCE));
+    let mut exchanges = Exchanges { wire, old, tasks: JoinSet::new(), open: HashMap::new(), telling };
     let driven = async {
         match if old { exchanges.open_old().await } else { Ok(()) } {
             Ok(()) => exchanges.drive().await,
@@ -290,7 +295,16 @@ struct Exchanges<'a> {
     old: bool,
     /// Each gives the id of its request.
     tasks: JoinSet<Option<u64>>,
-    open: HashMap<u64, AbortHandle>,
+    open: HashMap<u64, Open>,
+    /// Places for what is no request.
+    telling: Arc<Semaphore>,
+}
+
+/// The exchange of a request.
+struct Open {
+    exchange: AbortHandle,
+    /// It ends with the session.
+    lasts: bool,
 }
 
 impl Exchanges<'_> {
@@ -311,11 +325,11 @@ impl Exchanges<'_> {
 
     async fn drive(&mut self) {
         loop {
-            while let Some(turn) = self.wire.mux.take_turn(self.open.len() < AT_ONCE) {
+            while let Some(turn) = self.wire.mux.take_turn(self.room()) {
                 match turn {
                     Turn::Close(id) => {
-                        if let Some(exchange) = self.open.remove(&id) {
-                            exchange.abort();
+                        if let Some(open) = self.open.remove(&id) {
+                            open.exchange.abort();
                         }
                     }
                     Turn::Post(post) if is_initialized(&post) => self.initialized(post).await,
@@ -325,7 +339,7 @@ impl Exchanges<'_> {
             if self.wire.mux.is_closed() {
                 return;
             }
-            if self.open.is_empty() && self.wire.lost.load(Ordering::Relaxed) {
+            if self.wire.lost.load(Ordering::Relaxed) && self.open.values().all(|open| open.lasts) {
                 self.wire.mux.close(Failure::new(Status::Closed, "the server does not know the session any more"));
                 return;
             }
@@ -340,21 +354,52 @@ impl Exchanges<'_> {
         }
     }
 
+    fn room(&mut self) -> Room {
+        if self.open.len() >= AT_ONCE {
+            // An answer that goes on behind its reply, or has not come though the reply has, makes room for a call.
+            let mux = &self.wire.mux;
+            self.open.retain(|id, open| {
+                let stays = mux.is_open(*id);
+                if !stays {
+                    open.exchange.abort();
+                }
+                stays
+            });
+        }
+        Room { ask: self.open.len() < AT_ONCE, tell: self.telling.available_permits() > 0 }
+    }
+
     fn begin(&mut self, post: Post) {
+        let Some((id, kind)) = post.request else { return self.tell(post) };
         let wire = self.wire.clone();
-        let id = post.request.map(|(id, _)| id);
         let exchange = self.tasks.spawn(async move {
             // However it ends, nobody waits for it any longer.
-            let mut ended = Ended { wire: &wire, id };
-            match wire.exchange(post).await {
-                Ok(()) => ended.id = None,
-                Err(failure) => ended.with(failure),
+            let mut ended = Ended { wire: &wire, id: Some(id) };
+            let failed = wire.exchange(post).await.err();
+            ended.id = None;
+            if let Some(failure) = failed {
+                wire.mux.fail(id, failure);
             }
-            id
+            Some(id)
         });
-        if let Some(id) = id {
-            self.open.insert(id, exchange);
-        }
+        self.open.insert(id, Open { exchange, lasts: kind == RequestKind::Subscription });
+    }
+
+    /// Sends what is no request.
+    fn tell(&mut self, post: Post) {
+        let wire = self.wire.clone();
+        let place = self.telling.clone().try_acquire_owned();
+        self.tasks.spawn(async move {
+            let _place = place;
+            let failure = match tokio::time::timeout(TELLING, wire.exchange(post)).await {
+                Ok(told) => told.err(),
+                Err(_) => Some(wire.failure(Status::Timeout, "the server did not take it")),
+            };
+            if let Some(failure) = failure {
+                log::at!(Info, "wire", "{}: a message was not delivered: {failure}", wire.server);
+            }
+            None
+        });
     }
 
     /// What follows must find the server initialized, and goes over other connections: this one message is waited for.
@@ -379,22 +424,13 @@ impl Exchanges<'_> {
 }
 
 fn is_initialized(post: &Post) -> bool {
-    post.request.is_none() && memchr::memmem::find(&post.bytes, b"\"notifications/initialized\"").is_some()
+    post.request.is_none() && post.bytes == mux::INITIALIZED
 }
 
 /// Ends a request whose exchange was broken off.
 struct Ended<'a> {
     wire: &'a Wire,
     id: Option<u64>,
-}
-
-impl Ended<'_> {
-    fn with(&mut self, failure: Failure) {
-        match self.id.take() {
-            Some(id) => self.wire.mux.fail(id, failure),
-            None => log::at!(Info, "wire", "{}: a message was not delivered: {failure}", self.wire.server),
-        }
-    }
 }
 
 impl Drop for Ended<'_> {

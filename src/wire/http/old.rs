@@ -22,7 +22,7 @@ use crate::wire::sse::{Event, Events};
 pub struct Stream {
     body: Body,
     events: Events,
-    /// What came with the endpoint, in one read.
+    /// What came behind the endpoint, in one read.
     early: Vec<Vec<u8>>,
 }
 
@@ -54,8 +54,10 @@ impl Wire {
                 Event::Message { name: Some(name), data } if name == "endpoint" => {
                     endpoint.get_or_insert(data);
                 }
-                Event::Message { name, data } if name.is_none() || name.as_deref() == Some("message") => {
-                    early.push(data)
+                Event::Message { name, data }
+                    if endpoint.is_some() && name.as_deref().is_none_or(|name| name == "message") =>
+                {
+                    early.push(data);
                 }
                 _ => {}
             };
@@ -123,7 +125,8 @@ impl Wire {
             headers.insert(header::CONTENT_TYPE, JSON);
             headers
         };
-        let response = self.send(endpoint, Method::POST, &headers, Bytes::from(post.bytes)).await?;
+        let (harmless, body) = (post.is_harmless(), Bytes::from(post.bytes));
+        let response = self.send_and_again(endpoint, Method::POST, &headers, body, harmless).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.head(response).await;
         if status.is_success() {

@@ -1,7 +1,7 @@
 //! URLs: what of them is shown, and where a redirect leads.
 #![forbid(unsafe_code)]
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -29,7 +29,12 @@ pub fn parse(text: &str) -> Result<Parsed, String> {
     let host: Authority =
         host.parse().map_err(|error| format!("the URL has a host that cannot be understood: {error}"))?;
     if has_bad_port(&host) {
-        return Err(format!("the URL has a port that is no number from 0 to 65535: {host}"));
+        // Not shown: of a password that holds a slash, the beginning is taken for a port.
+        return Err(
+            "the URL has a port that is no number from 0 to 65535; a \"/\", \"?\" or \"#\" in a user or password \
+                    has to be written as %2F, %3F or %23"
+                .to_owned(),
+        );
     }
     parts.authority = Some(host);
     let authorization = user_info.map(|user_info| {
@@ -86,28 +91,49 @@ pub fn host(uri: &Uri) -> Option<HeaderValue> {
     }
 }
 
+/// The host, of an IPv6 address without its brackets.
+pub fn bare_host(uri: &Uri) -> &str {
+    uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
+}
+
+pub fn port(uri: &Uri) -> u16 {
+    let usual = match uri.scheme_str() {
+        Some("https") => 443,
+        Some("socks5" | "socks5h") => 1080,
+        _ => 80,
+    };
+    uri.port_u16().unwrap_or(usual)
+}
+
 /// True for this machine itself.
 pub fn is_loopback(uri: &Uri) -> bool {
-    let host = uri.host().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = bare_host(uri);
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// True if both have the same scheme, host and port (RFC 6454).
 pub fn same_origin(one: &Uri, other: &Uri) -> bool {
-    let port = |uri: &Uri| uri.port_u16().or(if uri.scheme_str() == Some("https") { Some(443) } else { Some(80) });
     let host = |uri: &Uri| uri.host().map(str::to_ascii_lowercase);
     one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
 }
 
 /// The same, with its port named.
 pub fn with_port(uri: Uri) -> Uri {
-    let port = if uri.scheme_str() == Some("https") { 443 } else { 80 };
     if uri.port().is_some() {
         return uri;
     }
+    let authority = uri.host().map(|host| format!("{host}:{}", port(&uri)));
+    with_authority(uri, authority)
+}
+
+/// The same, with an address for its host.
+pub fn with_address(uri: Uri, address: Option<&SocketAddr>) -> Uri {
+    with_authority(uri, address.map(ToString::to_string))
+}
+
+fn with_authority(uri: Uri, authority: Option<String>) -> Uri {
     let mut parts = uri.clone().into_parts();
-    parts.authority = uri.host().and_then(|host| format!("{host}:{port}").parse().ok());
+    parts.authority = authority.and_then(|authority| authority.parse().ok());
     Uri::from_parts(parts).unwrap_or(uri)
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{Mux, Reply};
+use super::{Mux, Reply, RequestKind};
 use crate::outcome::{Failure, Status};
 
 impl Mux {
@@ -22,7 +22,8 @@ impl Mux {
         let mut next: Option<Instant> = None;
         for (id, call) in &state.pending {
             let idle_end = call.quiet_since + call.idle;
-            let due = if frozen { call.deadline.at } else { call.deadline.at.min(idle_end) };
+            let waits = state.full && !call.written && call.kind == RequestKind::Normal;
+            let due = if frozen || waits { call.deadline.at } else { call.deadline.at.min(idle_end) };
             if due <= now {
                 over.push((*id, call.deadline.at <= now));
             } else if next.is_none_or(|next| due < next) {
@@ -143,5 +144,80 @@ impl Drop for Call {
         if !self.ended {
             self.mux.abandon(self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Inbound, Request, Room, Turn};
+    use super::*;
+    use crate::config::Secrets;
+    use crate::context::Deadline;
+    use crate::json::Raw;
+
+    struct Deaf;
+
+    impl Inbound for Deaf {
+        fn request(&self, _: Raw<'_>, _: &str, _: Option<Raw<'_>>) -> bool {
+            true
+        }
+
+        fn notification(&self, _: &str, _: Option<Raw<'_>>) -> bool {
+            true
+        }
+    }
+
+    const ALL: Room = Room { ask: true, tell: true };
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_place_is_not_the_servers_silence() {
+        let secrets = Arc::new(Secrets::default());
+        let (mux, _service) = Mux::new("s", secrets, usize::MAX, String::new(), |_| Box::new(Deaf));
+        let ask = || {
+            mux.request(Request {
+                method: "tools/call",
+                members: "",
+                meta: "",
+                progress: None,
+                wants_progress: false,
+                idle: Duration::from_secs(10),
+                deadline: Deadline::within(Duration::from_secs(60)),
+                kind: RequestKind::Normal,
+                tool: None,
+                headers: Vec::new(),
+            })
+        };
+        let (first, second, third) = (ask(), ask(), ask());
+        assert!(matches!(mux.take_turn(ALL), Some(Turn::Post(_))));
+        assert!(mux.take_turn(Room { ask: false, ..ALL }).is_none());
+        tokio::time::advance(Duration::from_secs(11)).await;
+        mux.expire();
+        assert_eq!([&first, &second, &third].map(|call| mux.is_open(call.id())), [false, true, true]);
+        // Its clock begins with its place, and is looked at.
+        assert!(mux.take_turn(Room { ask: false, ..ALL }).is_none());
+        assert!(matches!(mux.take_turn(ALL), Some(Turn::Post(_))));
+        mux.clock_moved().await;
+        assert!(mux.take_turn(Room { ask: false, ..ALL }).is_none());
+        tokio::time::advance(Duration::from_secs(9)).await;
+        mux.expire();
+        assert!(mux.is_open(second.id()));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        mux.expire();
+        assert_eq!([&second, &third].map(|call| mux.is_open(call.id())), [false, true]);
+        // No wait is longer than the deadline.
+        tokio::time::advance(Duration::from_secs(60)).await;
+        mux.expire();
+        assert!(!mux.is_open(third.id()));
+    }
+
+    #[tokio::test]
+    async fn answers_wait_for_room() {
+        let secrets = Arc::new(Secrets::default());
+        let (mux, _service) = Mux::new("s", secrets, usize::MAX, String::new(), |_| Box::new(Deaf));
+        mux.send(b"{}".to_vec());
+        let none = Room { ask: false, tell: false };
+        assert!(mux.take_turn(none).is_none());
+        assert!(matches!(mux.take_turn(Room { tell: true, ..none }), Some(Turn::Post(_))));
+        assert!(mux.take_turn(ALL).is_none());
     }
 }

@@ -29,6 +29,9 @@ use crate::context::Deadline;
 use crate::json::{Marks, Raw};
 use crate::outcome::Failure;
 
+/// What tells a legacy server that the handshake is over.
+pub const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
 /// The revision of the era without a handshake.
 pub const MODERN: &str = "2026-07-28";
 
@@ -193,6 +196,15 @@ pub enum Turn {
     Close(u64),
 }
 
+/// What such a transport has room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// A request that may take long. Without it these wait, and what the server needs to go on does not.
+    pub ask: bool,
+    /// A message that is no request.
+    pub tell: bool,
+}
+
 /// One message for an exchange of its own.
 #[derive(Debug)]
 pub struct Post {
@@ -204,6 +216,13 @@ pub struct Post {
     /// The tool that is called.
     pub tool: Option<Arc<str>>,
     pub headers: Headers,
+}
+
+impl Post {
+    /// It does no harm if the server gets it twice: only what a host asks for may do something.
+    pub fn is_harmless(&self) -> bool {
+        !matches!(self.request, Some((_, RequestKind::Normal)))
+    }
 }
 
 /// So many messages of a server may wait for the service, or answers for the server, before reading it pauses.
@@ -253,6 +272,9 @@ struct State {
     frozen: usize,
     frozen_since: Option<Instant>,
     frozen_total: Duration,
+    /// The transport has no room for requests, and when it last had none: what waits for a place is not the server's silence.
+    full: bool,
+    full_at: Option<Instant>,
     /// When the clock must look again.
     wake: Option<Instant>,
     first_noise: Option<String>,
@@ -312,6 +334,8 @@ impl Mux {
                 frozen: 0,
                 frozen_since: None,
                 frozen_total: Duration::ZERO,
+                full: false,
+                full_at: None,
                 wake: None,
                 first_noise: None,
                 stray_error: None,
@@ -550,21 +574,26 @@ impl Mux {
         state.closed.is_none()
     }
 
-    /// The next message, for a transport that gives each an exchange of its own. `may_ask`: also a request that may take
-    /// long; without it these wait, and what the server needs to go on does not.
-    pub fn take_turn(&self, may_ask: bool) -> Option<Turn> {
+    /// The next message that there is room for, for a transport that gives each an exchange of its own.
+    pub fn take_turn(&self, room: Room) -> Option<Turn> {
         let mut state = self.state.lock();
-        let waits = |out: &Out| {
-            !may_ask
-                && matches!(out.what, What::Request(RequestKind::Normal | RequestKind::Probe | RequestKind::Initialize))
+        state.full = !room.ask;
+        if state.full {
+            state.full_at = Some(Instant::now());
+        }
+        let waits = |out: &Out| match out.what {
+            What::Request(RequestKind::Normal | RequestKind::Probe | RequestKind::Initialize) => !room.ask,
+            What::Answer | What::Cancel => !room.tell,
+            What::Request(RequestKind::Subscription | RequestKind::Poll) | What::Close => false,
         };
         let at = state.outbox.iter().position(|out| !waits(out))?;
         let out = state.outbox.remove(at)?;
         match (out.what, out.id) {
             (What::Close, Some(id)) => Some(Turn::Close(id)),
             (What::Request(kind), Some(id)) => {
-                if let Some(pending) = state.pending.get_mut(&id) {
-                    pending.written = true;
+                state.give_place(id);
+                if state.wake.is_some_and(|wake| wake <= Instant::now()) {
+                    self.clock.notify_one();
                 }
                 Some(out.post(Some((id, kind))))
             }
@@ -691,6 +720,18 @@ impl State {
     /// Takes out a call that the server ends. It cannot answer what was not written to it: that is a guess at an id.
     fn take_asked(&mut self, id: u64) -> Option<Pending> {
         if self.pending.get(&id)?.written { self.pending.remove(&id) } else { None }
+    }
+
+    /// The request goes out. If it had to wait for that, its clock begins now.
+    fn give_place(&mut self, id: u64) {
+        let State { pending, full_at, wake, .. } = self;
+        let Some(call) = pending.get_mut(&id) else { return };
+        call.written = true;
+        if full_at.is_some_and(|at| at >= call.quiet_since) {
+            call.quiet_since = Instant::now();
+            // The clock did not look at it so far.
+            *wake = Some(call.quiet_since);
+        }
     }
 
     /// What else a message about silence should say.

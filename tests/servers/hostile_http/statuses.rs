@@ -1,5 +1,6 @@
 //! Answers that are whole, but wrong: status, type, body, challenges, redirects. All by default to a call of `odd`.
 
+use super::http::Answer;
 use super::{Behaviour, Turn, canned, hook};
 
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -180,6 +181,13 @@ pub const TABLE: &[Behaviour] = &[
     ),
     canned("406-empty", "406 with nothing", "406 Not Acceptable", "", ""),
     canned("413-empty", "413 with nothing", "413 Content Too Large", "", ""),
+    hook("405-then-401", "405 to POST, 401 to GET: it speaks the old transport with those that it knows", |exchange| {
+        match exchange.place.as_str() {
+            "GET" => exchange.answer(&Answer::new("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "")),
+            _ => exchange.answer(&Answer::new("405 Method Not Allowed", "Allow: GET\r\n", "")),
+        }
+    })
+    .at(""),
     canned("429", "429 with a text", "429 Too Many Requests", TEXT, "slow down"),
     canned("429-retry-after", "429 with Retry-After: 1", "429 Too Many Requests", "Retry-After: 1\r\n", ""),
     canned(

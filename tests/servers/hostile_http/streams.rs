@@ -125,6 +125,19 @@ pub const TABLE: &[Behaviour] = &[
     resumed("sse-resumes-never", "the events end after an id, and so they do at each GET", |exchange| {
         exchange.end_after("more")
     }),
+    resumed(
+        "sse-works-in-parts",
+        "the events end after an id, and so they do at --count (20) GETs, each after a message; then the reply",
+        |exchange| {
+            if exchange.hit >= exchange.site.number("count", 20) {
+                return exchange.resumed();
+            }
+            let data = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
+            exchange.begin_events("")?;
+            exchange.chunk(format!("id: part\nretry: 10\ndata: {data}\n\n").as_bytes())?;
+            exchange.end_chunks()
+        },
+    ),
     resumed("sse-resume-404", "the events end after an id; GET is answered 404", |exchange| {
         exchange.answer(&Answer::new("404 Not Found", "", ""))
     }),
@@ -190,6 +203,22 @@ pub const TABLE: &[Behaviour] = &[
     })
     .legacy()
     .at("GET"),
+    hook("get-asks", "the GET stream brings --count (2000) pings, and no answer to them is ever taken", |exchange| {
+        match exchange.place.as_str() {
+            "GET" => {
+                exchange.begin_events("")?;
+                for number in 0..exchange.site.number("count", 2_000) {
+                    exchange
+                        .event(format!(r#"{{"jsonrpc":"2.0","id":"ping-{number}","method":"ping"}}"#).as_bytes())?;
+                }
+                exchange.hold()
+            }
+            _ if exchange.message.get("method").is_none() && exchange.message.get("id").is_some() => exchange.hold(),
+            _ => Ok(Turn::Ordinary),
+        }
+    })
+    .legacy()
+    .at(""),
     hook("get-noise", "the GET stream brings noise, foreign replies and unknown notifications for ever", |exchange| {
         exchange.begin_events("")?;
         loop {

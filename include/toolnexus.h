@@ -355,6 +355,8 @@ const char *tn_result_output(const struct tn_result *result, size_t *len);
  *      "parts":[{"type":"image","mimeType":"image/png","content":1}],"content":[…]}
  *
  * `content` and `structured` are the server's own, byte for byte; each of `parts` points at its element of `content`.
+ * `warnings` in `metadata`, if there are any, say what was not understood, and where `structured` is not what the tool's
+ * outputSchema says: that is checked now, on this thread.
  * A call that failed adds "error":{"code":"timeout","message":"…","phase":"call","server":"…","data":{…}}. Other calls
  * have the document that their function describes, or {"error":{…}}.
  *

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::common::{Context, GENEROUS, hostile, hostile_within, load, until};
-use crate::{ERAS, connected, echoes, reason, received, received_of};
+use crate::common::{Context, GENEROUS, hostile_within, load, until};
+use crate::{ERAS, MODERN, WAYS, connected, connected_over, echoes, loaded_over, reason, received, received_of};
 
 #[test]
 fn duty_01_every_message_is_json_rpc_and_no_id_comes_twice() {
-    for era in ERAS {
-        let loaded = connected("resources-pages", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "resources-pages", &[]);
         echoes(&loaded);
         loaded.resources("list_mcp_resources", json!({})).ok();
         loaded.request("s", "no/such/method", &json!({"é": "\u{0}😀"})).failed("TN_E_SERVER", &[]);
@@ -26,21 +26,24 @@ fn duty_01_every_message_is_json_rpc_and_no_id_comes_twice() {
 
 #[test]
 fn duty_02_every_modern_request_says_what_the_client_is() {
-    let loaded = connected("announcer", "modern", &[]);
-    loaded.resources("list_mcp_resources", json!({})).ok();
-    loaded.request("s", "prompts/list", &json!({"_meta": {"mine": 1}})).failed("TN_E_SERVER", &[]);
-    let requests: Vec<Value> = received(&loaded).into_iter().filter(|message| message.get("id").is_some()).collect();
-    for request in &requests {
-        let meta = &request["params"]["_meta"];
-        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "{request}");
-        assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object(), "{request}");
-        let info = &meta["io.modelcontextprotocol/clientInfo"];
-        assert_eq!(info["name"], "toolnexus", "{request}");
-        assert_eq!(info["version"], env!("CARGO_PKG_VERSION"), "{request}");
-    }
-    let methods: HashSet<&str> = requests.iter().map(|request| request["method"].as_str().unwrap()).collect();
-    for method in ["server/discover", "tools/list", "subscriptions/listen", "resources/list", "prompts/list"] {
-        assert!(methods.contains(method), "{methods:?}");
+    for way in MODERN {
+        let loaded = connected_over(way, "announcer", &[]);
+        loaded.resources("list_mcp_resources", json!({})).ok();
+        loaded.request("s", "prompts/list", &json!({"_meta": {"mine": 1}})).failed("TN_E_SERVER", &[]);
+        let requests: Vec<Value> =
+            received(&loaded).into_iter().filter(|message| message.get("id").is_some()).collect();
+        for request in &requests {
+            let meta = &request["params"]["_meta"];
+            assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "{request}");
+            assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object(), "{request}");
+            let info = &meta["io.modelcontextprotocol/clientInfo"];
+            assert_eq!(info["name"], "toolnexus", "{request}");
+            assert_eq!(info["version"], env!("CARGO_PKG_VERSION"), "{request}");
+        }
+        let methods: HashSet<&str> = requests.iter().map(|request| request["method"].as_str().unwrap()).collect();
+        for method in ["server/discover", "tools/list", "subscriptions/listen", "resources/list", "prompts/list"] {
+            assert!(methods.contains(method), "{methods:?}");
+        }
     }
     // The handshake of old has its own place for it.
     let loaded = connected("ordinary", "legacy", &[]);
@@ -52,36 +55,42 @@ fn duty_02_every_modern_request_says_what_the_client_is() {
 
 #[test]
 fn duty_03_a_refused_revision_is_settled_or_the_error_is_clear() {
-    let modern = load(json!({"s": hostile("discover-32022-once", &[])}));
-    assert_eq!(modern.server("s")["protocolVersion"], "2026-07-28");
-    let legacy = load(json!({"s": hostile("discover-32022-legacy", &[])}));
-    assert_eq!(legacy.server("s")["protocolVersion"], "2025-11-25");
-    let none = reason(&load(json!({"s": hostile("discover-32022-unknown", &[])})));
-    assert!(none.contains("no common protocol version") && none.contains("2099-01-01"), "{none}");
+    for transport in ["stdio", "http"] {
+        let modern = loaded_over(transport, "discover-32022-once", &[]);
+        assert_eq!(modern.server("s")["protocolVersion"], "2026-07-28");
+        let legacy = loaded_over(transport, "discover-32022-legacy", &[]);
+        assert_eq!(legacy.server("s")["protocolVersion"], "2025-11-25");
+        let none = reason(&loaded_over(transport, "discover-32022-unknown", &[]));
+        assert!(none.contains("no common protocol version") && none.contains("2099-01-01"), "{none}");
+    }
 }
 
 #[test]
 fn duty_04_initialize_offers_the_newest_legacy_revision_and_initialized_follows() {
-    let loaded = connected("ordinary", "legacy", &[]);
-    let messages = received(&loaded);
-    let place = |method: &str| messages.iter().position(|message| message["method"] == method).unwrap();
-    let initialize = &messages[place("initialize")];
-    assert_eq!(initialize["params"]["protocolVersion"], "2025-11-25");
-    assert!(initialize["params"]["capabilities"].is_object());
-    assert_eq!(initialize["params"]["clientInfo"]["name"], "toolnexus");
-    let initialized = place("notifications/initialized");
-    assert!(place("initialize") < initialized && initialized < place("tools/list"));
-    assert_eq!(messages[initialized].get("id"), None);
+    for way in [WAYS[0], WAYS[2]] {
+        let loaded = connected_over(way, "ordinary", &[]);
+        let messages = received(&loaded);
+        let place = |method: &str| messages.iter().position(|message| message["method"] == method).unwrap();
+        let initialize = &messages[place("initialize")];
+        assert_eq!(initialize["params"]["protocolVersion"], "2025-11-25");
+        assert!(initialize["params"]["capabilities"].is_object());
+        assert_eq!(initialize["params"]["clientInfo"]["name"], "toolnexus");
+        let initialized = place("notifications/initialized");
+        assert!(place("initialize") < initialized && initialized < place("tools/list"));
+        assert_eq!(messages[initialized].get("id"), None);
+    }
 }
 
 #[test]
 fn duty_05_a_revision_that_is_not_known_ends_the_session() {
-    let why = reason(&load(json!({"s": hostile("init-unknown-version", &[])})));
-    assert!(why.contains("2099-01-01") && why.contains("2025-11-25"), "{why}");
-    for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
-        let loaded = connected(&format!("init-{version}"), "legacy", &[]);
-        assert_eq!(loaded.server("s")["protocolVersion"], version);
-        echoes(&loaded);
+    for transport in ["stdio", "http"] {
+        let why = reason(&loaded_over(transport, "init-unknown-version", &[]));
+        assert!(why.contains("2099-01-01") && why.contains("2025-11-25"), "{why}");
+        for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+            let loaded = connected_over((transport, "legacy"), &format!("init-{version}"), &[]);
+            assert_eq!(loaded.server("s")["protocolVersion"], version);
+            echoes(&loaded);
+        }
     }
 }
 
@@ -110,10 +119,12 @@ fn duty_07_the_era_is_found_out_once() {
 #[test]
 fn duty_08_a_result_without_a_type_is_complete_and_an_unknown_type_is_none() {
     // The server adds what 2026-07-28 wants, but not to what it writes raw.
-    let loaded = connected("no-result-type", "modern", &[]);
-    assert_eq!(loaded.call("s_odd", json!({})).ok(), "no type");
-    for era in ERAS {
-        let loaded = connected("result-type-unknown", era, &[]);
+    for way in MODERN {
+        let loaded = connected_over(way, "no-result-type", &[]);
+        assert_eq!(loaded.call("s_odd", json!({})).ok(), "no type");
+    }
+    for way in WAYS {
+        let loaded = connected_over(way, "result-type-unknown", &[]);
         loaded.call("s_odd", json!({})).failed("TN_E_PROTOCOL", &["resultType", "streaming"]);
         echoes(&loaded);
     }
@@ -121,25 +132,27 @@ fn duty_08_a_result_without_a_type_is_complete_and_an_unknown_type_is_none() {
 
 #[test]
 fn duty_09_only_what_is_announced_is_called_and_a_refusal_is_borne() {
-    for era in ERAS {
-        let loaded = connected("ordinary", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "ordinary", &[]);
         assert_eq!(loaded.resources("list_mcp_resources", json!({})).ok(), "No resources.");
         let read = loaded.resources("read_mcp_resource", json!({"server": "s", "uri": "x"}));
         assert!(read.is_error && read.output.contains("does not offer resources"), "{read:?}");
         assert!(received(&loaded).iter().all(|message| !message["method"].as_str().unwrap().starts_with("resources/")));
-        let loaded = connected("templates-fail", era, &[]);
+        let loaded = connected_over(way, "templates-fail", &[]);
         assert!(loaded.resources("list_mcp_resources", json!({})).ok().starts_with("s fixture://hello"));
-        let loaded = connected("nothing-at-all", era, &[]);
+        let loaded = connected_over(way, "nothing-at-all", &[]);
         assert!(loaded.tools().is_empty());
     }
 }
 
 #[test]
 fn duty_10_a_modern_server_gets_no_responses() {
-    let loaded = connected("server-request-modern", "modern", &[]);
-    loaded.call("s_odd", json!({})).ok();
-    echoes(&loaded);
-    assert!(received(&loaded).iter().all(|message| message["method"].is_string()));
+    for way in MODERN {
+        let loaded = connected_over(way, "server-request-modern", &[]);
+        loaded.call("s_odd", json!({})).ok();
+        echoes(&loaded);
+        assert!(received(&loaded).iter().all(|message| message["method"].is_string()));
+    }
 }
 
 #[test]
@@ -177,8 +190,9 @@ fn duty_12_a_call_given_up_is_cancelled_once_and_its_late_answer_is_nobodys() {
 
 #[test]
 fn duty_13_a_resource_that_is_not_there_is_the_servers_own_message_whatever_the_code() {
-    for (era, code) in [("legacy", -32002), ("modern", -32602)] {
-        let loaded = connected("resources-pages", era, &[]);
+    for way in WAYS {
+        let code = if way.1 == "legacy" { -32002 } else { -32602 };
+        let loaded = connected_over(way, "resources-pages", &[]);
         let read = loaded.resources("read_mcp_resource", json!({"server": "s", "uri": "fixture://none"}));
         read.failed("TN_E_SERVER", &["Resource not found: fixture://none"]).well_under(GENEROUS);
         assert_eq!(read.doc()["error"]["data"]["code"], code);

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use serde_json::json;
 
 use crate::common::{GENEROUS, Loaded};
-use crate::{ERAS, connected};
+use crate::{WAYS, connected_over};
 
 /// The warnings in a result's metadata. The result itself is what it is without a schema.
 #[track_caller]
@@ -24,8 +24,8 @@ const UNCHECKED: &str = "structuredContent was not checked against the outputSch
 
 #[test]
 fn duty_32_content_that_does_not_fit_is_a_warning_and_stays_as_it_is() {
-    for era in ERAS {
-        let loaded = connected("output-schemas", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "output-schemas", &[]);
         assert_eq!(warnings(&loaded, "fits"), [""; 0]);
         assert_eq!(warnings(&loaded, "differs"), [format!("{DIFFERS}/n: want integer, but got string")]);
         let done = loaded.call("s_differs", json!({}));
@@ -39,8 +39,8 @@ fn duty_32_content_that_does_not_fit_is_a_warning_and_stays_as_it_is() {
 
 #[test]
 fn duty_32_only_a_promise_that_was_made_is_checked() {
-    for era in ERAS {
-        let loaded = connected("output-schemas", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "output-schemas", &[]);
         for tool in ["no-schema", "no-structured"] {
             assert_eq!(warnings(&loaded, tool), [""; 0], "{tool}");
         }
@@ -52,8 +52,8 @@ fn duty_32_only_a_promise_that_was_made_is_checked() {
 
 #[test]
 fn duty_32_structured_content_is_any_value() {
-    for era in ERAS {
-        let loaded = connected("output-schemas", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "output-schemas", &[]);
         assert_eq!(warnings(&loaded, "array"), [format!("{DIFFERS}/1: want integer, but got string")]);
         assert_eq!(warnings(&loaded, "text"), [format!("{DIFFERS}at the top: length must be <=3, but got 4")]);
     }
@@ -61,8 +61,8 @@ fn duty_32_structured_content_is_any_value() {
 
 #[test]
 fn duty_32_the_dialect_counts_and_an_unknown_one_is_said() {
-    for era in ERAS {
-        let loaded = connected("output-schemas", era, &["--url", "https://example.invalid/dialect"]);
+    for way in WAYS {
+        let loaded = connected_over(way, "output-schemas", &["--url", "https://example.invalid/dialect"]);
         assert_eq!(warnings(&loaded, "draft-07"), [format!("{DIFFERS}/n/0: want string, but got number")]);
         assert_eq!(
             warnings(&loaded, "unknown-dialect"),
@@ -79,8 +79,8 @@ fn duty_32_nothing_that_a_schema_refers_to_is_fetched() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     silent.set_nonblocking(true).unwrap();
     let url = format!("http://{}/schema.json", silent.local_addr().unwrap());
-    for era in ERAS {
-        let loaded = connected("output-schemas", era, &["--url", &url]);
+    for way in WAYS {
+        let loaded = connected_over(way, "output-schemas", &["--url", &url]);
         let expected =
             format!("{UNCHECKED}it refers to \"{url}\", which is not part of the schema, and nothing is fetched");
         assert_eq!(warnings(&loaded, "remote-ref"), [expected]);
@@ -91,8 +91,8 @@ fn duty_32_nothing_that_a_schema_refers_to_is_fetched() {
 
 #[test]
 fn duty_32_schemas_that_would_take_for_ever_are_not_checked() {
-    for era in ERAS {
-        let loaded = connected("output-schemas", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "output-schemas", &[]);
         for (tool, reason) in [
             ("huge", "the schema has"),
             ("deep", "recursion limit"),

@@ -6,17 +6,17 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 
 use crate::common::{hostile, load};
-use crate::{ERAS, connected, echoes, received_of};
+use crate::{ERAS, WAYS, connected, connected_over, echoes, received_of};
 
 #[test]
 fn duty_30_cursors_are_given_back_as_they_came() {
-    for era in ERAS {
-        let loaded = connected("cursor-empty", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "cursor-empty", &[]);
         let cursors: Vec<Option<Value>> =
             received_of(&loaded, "tools/list").iter().map(|list| list["params"].get("cursor").cloned()).collect();
         assert_eq!(cursors, [None, Some(json!("")), Some(json!("\u{0}\"\\é😀 "))]);
         // And a server that has no end is left.
-        let loaded = connected("cursor-loop", era, &[]);
+        let loaded = connected_over(way, "cursor-loop", &[]);
         assert!(loaded.document["warnings"].to_string().contains("repeated a cursor"), "{}", loaded.document);
         echoes(&loaded);
     }
@@ -50,8 +50,8 @@ const SCHEMA: &str = r##"{"$schema":"https://json-schema.org/draft/2020-12/schem
 
 #[test]
 fn duty_33_schemas_are_passed_on_byte_for_byte() {
-    for era in ERAS {
-        let loaded = connected("schema-as-written", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "schema-as-written", &[]);
         let expected = SCHEMA.replace('\n', "");
         for key in ["inputSchema", "outputSchema"] {
             let text = loaded.tools_json();
@@ -62,8 +62,8 @@ fn duty_33_schemas_are_passed_on_byte_for_byte() {
 
 #[test]
 fn duty_34_every_kind_of_content_is_taken() {
-    for era in ERAS {
-        let loaded = connected("odd-content", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "odd-content", &[]);
         for (tool, kind) in [("image", "image"), ("audio", "audio"), ("link", "file"), ("embedded-blob", "file")] {
             let doc = loaded.call(&format!("s_{tool}"), json!({})).doc();
             assert_eq!((&doc["isError"], &doc["parts"][0]["type"]), (&json!(false), &json!(kind)), "{doc}");
@@ -84,11 +84,11 @@ fn duty_34_every_kind_of_content_is_taken() {
 
 #[test]
 fn duty_35_errors_are_results_that_a_model_can_read() {
-    for era in ERAS {
-        let loaded = connected("odd-content", era, &[]);
+    for way in WAYS {
+        let loaded = connected_over(way, "odd-content", &[]);
         let failed = loaded.call("s_is-error-string", json!({}));
         assert_eq!((failed.status.as_str(), failed.is_error, failed.output.as_str()), ("TN_OK", true, "good"));
-        let loaded = connected("error-with-data", era, &[]);
+        let loaded = connected_over(way, "error-with-data", &[]);
         let refused = loaded.call("s_odd", json!({}));
         let doc = refused.doc();
         assert_eq!((refused.status.as_str(), &doc["output"]), ("TN_E_SERVER", &doc["error"]["message"]));
@@ -119,8 +119,8 @@ fn duty_37_icons_and_links_are_not_fetched() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     silent.set_nonblocking(true).unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    for era in ERAS {
-        let loaded = connected("network-ref", era, &["--url", &url]);
+    for way in WAYS {
+        let loaded = connected_over(way, "network-ref", &["--url", &url]);
         for tool in loaded.tools() {
             loaded.call(tool["name"].as_str().unwrap(), json!({}));
         }

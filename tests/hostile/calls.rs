@@ -67,14 +67,14 @@ fn row_35_an_answer_that_comes_too_late_is_nobodys() {
 
 #[test]
 fn row_36_a_flood_of_requests_that_reads_no_answers_costs_bounded_memory() {
-    if !crate::soak::alone("calls::row_36_a_flood_of_requests_that_reads_no_answers_costs_bounded_memory") {
+    if !crate::measure::alone("calls::row_36_a_flood_of_requests_that_reads_no_answers_costs_bounded_memory") {
         return;
     }
     let loaded = connected("ping-flood", "legacy", &[]);
-    let before = crate::soak::rss();
+    let before = crate::measure::rss();
     // It sends pings as fast as the pipe takes them and never reads again.
     loaded.call_with("s_odd", json!({}), &Context::deadline(2_000)).failed("TN_E_TIMEOUT", &[]);
-    let grown = crate::soak::rss().saturating_sub(before);
+    let grown = crate::measure::rss().saturating_sub(before);
     assert!(grown < 40 << 20, "{} MiB", grown >> 20);
     loaded.close();
 }

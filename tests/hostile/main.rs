@@ -13,6 +13,7 @@ mod input;
 mod kit;
 mod lifecycle;
 mod lists;
+mod measure;
 mod odd_results;
 mod process;
 mod raw_requests;

@@ -18,7 +18,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, SupportedProtocolVersion};
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -208,4 +208,71 @@ pub fn tls(identity: &Identity, versions: &[&'static SupportedProtocolVersion], 
             }
         }
     })
+}
+
+/// A SOCKS proxy (RFC 1928, RFC 1929) before `server`, which asks for a user and a password where there are `credentials`. Returns its
+/// port and what it is asked to connect to, in words.
+pub fn socks(server: u16, credentials: Option<(&'static str, &'static str)>) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = seen.clone();
+    let port = listen(move |mut stream| {
+        let kept = kept.clone();
+        async move {
+            // Either side may break off.
+            let _ = serve_socks(&mut stream, server, credentials, &kept).await;
+        }
+    });
+    (port, seen)
+}
+
+async fn serve_socks(
+    stream: &mut TcpStream,
+    server: u16,
+    credentials: Option<(&str, &str)>,
+    seen: &Mutex<Vec<String>>,
+) -> std::io::Result<()> {
+    let methods = {
+        let [_version, count] = read::<2>(stream).await?;
+        text(stream, count).await?
+    };
+    let wanted = if credentials.is_some() { 2 } else { 0 };
+    if !methods.bytes().any(|method| method == wanted) {
+        return stream.write_all(&[5, 0xff]).await;
+    }
+    stream.write_all(&[5, wanted]).await?;
+    if let Some(credentials) = credentials {
+        let [_version, length] = read::<2>(stream).await?;
+        let user = text(stream, length).await?;
+        let [length] = read::<1>(stream).await?;
+        let right = (user.as_str(), text(stream, length).await?.as_str()) == credentials;
+        stream.write_all(&[1, u8::from(!right)]).await?;
+        if !right {
+            return Ok(());
+        }
+    }
+    let [_version, _connect, _reserved, kind] = read::<4>(stream).await?;
+    let host = match kind {
+        1 => Ipv4Addr::from(read::<4>(stream).await?).to_string(),
+        3 => {
+            let [length] = read::<1>(stream).await?;
+            text(stream, length).await?
+        }
+        kind => format!("an address of the kind {kind}"),
+    };
+    let port = u16::from_be_bytes(read::<2>(stream).await?);
+    seen.lock().expect("what it saw").push(format!("{host}:{port}"));
+    let mut behind = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
+    stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 0]).await?;
+    copy_bidirectional(stream, &mut behind).await.map(drop)
+}
+
+async fn read<const N: usize>(stream: &mut TcpStream) -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes).await.map(|_| bytes)
+}
+
+async fn text(stream: &mut TcpStream, length: u8) -> std::io::Result<String> {
+    let mut bytes = vec![0; length.into()];
+    stream.read_exact(&mut bytes).await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::{refusing, scratch};
 use crate::elsewhere::{Report, load_under};
-use crate::fronts::{Authority, Relay, tls};
+use crate::fronts::{Authority, Relay, socks, tls};
 use crate::peers;
 
 const PLAIN: &str = "http://remote.invalid/mcp";
@@ -118,4 +118,31 @@ fn a_proxy_that_is_not_there() {
     for (name, url) in [("plain", PLAIN), ("sealed", SEALED)] {
         report.failed(name, &[url, "through the proxy", &address, "connection refused: nothing listens there"]);
     }
+}
+
+#[test]
+fn socks_proxies() {
+    let server = peers::rust();
+    for (scheme, user, credentials) in
+        [("socks5h", "", None), ("socks5h", "user:open-sesame@", Some(("user", "open-sesame")))]
+    {
+        let (port, seen) = socks(server.port(), credentials);
+        let address = format!("{scheme}://{user}127.0.0.1:{port}");
+        let report = load_through(&[("ALL_PROXY", &address)], &json!({"far": entry(PLAIN)}));
+        report.ok("far", "by a detour");
+        let seen = seen.lock().expect("what it saw").clone();
+        assert!(!seen.is_empty() && seen.iter().all(|seen| seen == "remote.invalid:80"), "{seen:?}");
+    }
+    // The name is looked up here, where nobody knows it.
+    let (port, seen) = socks(server.port(), None);
+    let address = format!("socks5://127.0.0.1:{port}");
+    let report = load_through(&[("ALL_PROXY", &address)], &json!({"far": entry(PLAIN)}));
+    report.failed("far", &[PLAIN, "cannot be reached"]);
+    assert_eq!(seen.lock().expect("what it saw").len(), 0);
+    // And with other credentials than the proxy wants.
+    let (port, _) = socks(server.port(), Some(("user", "open-sesame")));
+    let address = format!("socks5h://user:wr0ng-word@127.0.0.1:{port}");
+    let report = load_through(&[("ALL_PROXY", &address)], &json!({"far": entry(PLAIN)}));
+    report.failed("far", &[PLAIN, "through the proxy"]);
+    assert!(!report.text().contains("wr0ng-word"), "{}", report.text());
 }

@@ -12,6 +12,10 @@ mod hostile_http;
 #[path = "../host_side/support.rs"]
 mod support;
 
+#[allow(dead_code, reason = "tests over stdio use the rest")]
+#[path = "../hostile/measure.rs"]
+mod measure;
+
 mod bytes;
 mod calls;
 mod handshake;
@@ -19,6 +23,7 @@ mod live;
 mod modern;
 mod redirects;
 mod sessions;
+mod soak;
 mod statuses;
 mod streams;
 

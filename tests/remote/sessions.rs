@@ -179,3 +179,12 @@ fn a_failed_server_can_be_restarted_once_it_is_well() {
         assert_eq!(loaded.call("s_echo", json!({"text": "x"})).ok(), "x", "{behaviour}");
     }
 }
+
+#[test]
+fn row_46_a_session_that_is_lost_before_the_list_is_begun_again() {
+    let remote = works("session-lost", "legacy", &["--at", "tools/list"]);
+    assert_eq!((remote.received("initialize").len(), remote.received("tools/list").len()), (2, 2));
+    assert_eq!(remote.odd().ok(), GOOD);
+    let (server, _) = fails("session-lost-always", &["--at", "tools/list"], "list", &["session", "HTTP 404"]);
+    assert_eq!(received(&server, "initialize").len(), 2, "not for ever");
+}

@@ -36,6 +36,10 @@ enum Subject<'a> {
 }
 
 impl Subject<'_> {
+    fn has_inside(self) -> bool {
+        matches!(self, Subject::Value(Value::Object(_) | Value::Array(_)))
+    }
+
     fn address(self) -> usize {
         match self {
             Subject::Value(value) => ptr::from_ref(value).addr(),
@@ -61,15 +65,20 @@ struct Count<'o> {
 
 impl Count<'_> {
     fn of(&mut self, part: usize, subject: Subject<'_>, depth: usize) -> Result<Cost, &'static str> {
+        if depth > DEPTH_AT_MOST {
+            return Err(TOO_DEEP);
+        }
+        let simple = self.outline.parts.get(part).is_none_or(|part| part.same.is_empty()) && !subject.has_inside();
+        if simple {
+            // As cheap as looking it up, and most are.
+            return self.work_out(part, subject, depth);
+        }
         let key = (part, subject.address());
         match self.known.get(&key) {
             Some(None) => return Err(CIRCLE),
             Some(Some(cost)) if depth + cost.depth > DEPTH_AT_MOST => return Err(TOO_DEEP),
             Some(Some(cost)) => return Ok(*cost),
             None => {}
-        }
-        if depth == DEPTH_AT_MOST {
-            return Err(TOO_DEEP);
         }
         self.known.insert(key, None);
         let cost = self.work_out(part, subject, depth)?;

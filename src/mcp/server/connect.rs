@@ -57,6 +57,7 @@ impl Server {
         };
         // What the server said to the transport that was tried first, if it did not speak the other one either.
         let mut refusal: Option<Problem> = None;
+        let mut anew = false;
         loop {
             let Started { mux, link, changes, service } = match self.start(config, old).await {
                 Ok(started) => started,
@@ -104,6 +105,11 @@ impl Server {
             }
             let listed = match self.list(&mux, &peer, config).await {
                 Ok(listed) => listed,
+                // A server of several processes may need a second session to be well.
+                Err(failure) if failure.again == Again::InNewSession && !anew => {
+                    anew = true;
+                    continue;
+                }
                 Err(failure) => return Err(self.explain(failure, &mux, &link).await),
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ pub async fn client(
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(KEEP_ALIVE));
-    let connector = HttpsConnector::from((Connector { tcp, route: route.clone() }, tls));
+    let connector = HttpsConnector::from((Connector { tcp, route: route.clone(), in_pieces: Arc::default() }, tls));
     let client = Client::builder(Tasks { tracker: tracker.clone(), stop: stop.clone() })
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
@@ -190,6 +191,8 @@ impl Route {
 pub struct Connector {
     tcp: HttpConnector,
     route: Route,
+    /// This server has sent an answer in pieces.
+    in_pieces: Arc<AtomicBool>,
 }
 
 impl Service<Uri> for Connector {
@@ -203,7 +206,7 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, target: Uri) -> Self::Future {
         let mut tcp = self.tcp.clone();
-        let route = self.route.clone();
+        let (route, in_pieces) = (self.route.clone(), self.in_pieces.clone());
         Box::pin(async move {
             let (stream, forwards) = match route {
                 Route::Direct => (tcp.call(target).await?, false),
@@ -220,7 +223,8 @@ impl Service<Uri> for Connector {
                     if let Some((user, password)) = auth {
                         socks = socks.with_auth(user, password);
                     }
-                    (socks.call(target).await?, false)
+                    // It takes a missing port for that of https.
+                    (socks.call(url::with_port(target)).await?, false)
                 }
             };
             let stream = stream.into_inner();
@@ -228,8 +232,9 @@ impl Service<Uri> for Connector {
                 _fd: fds::register(stream.as_raw_fd()),
                 stream: TokioIo::new(stream),
                 forwards,
-                unacknowledged: false,
+                in_pieces,
                 is_idle: false,
+                waited: false,
             })
         })
     }
@@ -243,10 +248,12 @@ pub struct Socket {
     stream: TokioIo<TcpStream>,
     /// It leads to a proxy that reads the requests.
     forwards: bool,
-    /// Something came since it was last acknowledged at once.
-    unacknowledged: bool,
-    /// The last thing that happened is that something was read: what is written next begins a request.
+    /// See [`Connector`].
+    in_pieces: Arc<AtomicBool>,
+    /// Something was read since the last write: what is written next begins a request.
     is_idle: bool,
+    /// And after that there was nothing to read.
+    waited: bool,
 }
 
 /// Why a connection that waited for its next request cannot take it. Nothing of the request was sent.
@@ -265,6 +272,7 @@ impl Socket {
     /// The server may have closed the connection while nobody looked; the runtime learns of that by and by, the system knows.
     /// What was not sent can be sent over another connection, what was sent cannot.
     fn begin_write(&mut self) -> io::Result<()> {
+        self.waited = false;
         if !std::mem::take(&mut self.is_idle) {
             return Ok(());
         }
@@ -293,10 +301,14 @@ impl Read for Socket {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if read.is_ready() {
-            (self.unacknowledged, self.is_idle) = (true, true);
-        } else if std::mem::take(&mut self.unacknowledged) {
+            if self.is_idle && self.waited {
+                self.in_pieces.store(true, Ordering::Relaxed);
+            }
+            (self.is_idle, self.waited) = (true, false);
+        } else if self.is_idle && !std::mem::replace(&mut self.waited, true) && self.in_pieces.load(Ordering::Relaxed) {
             // A server that writes its header and its body apart holds the second back until the first is acknowledged, and
             // on a connection that has been used the system takes 40 ms for that. It forgets what it was told: again each time.
+            // On a new connection it does so by itself: the first answer shows whether it must be told, which has its price.
             let _ = socket2::SockRef::from(self.stream.inner()).set_tcp_quickack(true);
         }
         read

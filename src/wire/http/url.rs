@@ -100,6 +100,17 @@ pub fn same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
 }
 
+/// The same, with its port named.
+pub fn with_port(uri: Uri) -> Uri {
+    let port = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    if uri.port().is_some() {
+        return uri;
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.authority = uri.host().and_then(|host| format!("{host}:{port}").parse().ok());
+    Uri::from_parts(parts).unwrap_or(uri)
+}
+
 /// Where `location` leads from `base` (RFC 3986, section 5.2).
 pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next().unwrap_or_default().trim();
@@ -209,6 +220,14 @@ mod tests {
         assert!(!same("http://a/", "https://a/"));
         assert!(!same("http://a/", "http://a:81/"));
         assert!(!same("http://a/", "http://b/"));
+    }
+
+    #[test]
+    fn ports() {
+        let with = |text: &str| with_port(text.parse().unwrap()).to_string();
+        assert_eq!(with("http://a/x?y"), "http://a:80/x?y");
+        assert_eq!(with("https://[::1]/"), "https://[::1]:443/");
+        assert_eq!(with("http://a:8080/"), "http://a:8080/");
     }
 
     #[test]

@@ -137,10 +137,9 @@ impl Reply {
         self.message.get(range?.clone()).map(Raw::checked)
     }
 
-    /// For a reply that stays: in memory of just its size.
-    pub fn kept(mut self) -> Arc<Reply> {
-        self.message.shrink_to_fit();
-        Arc::new(self)
+    /// For a reply that stays: in memory of just its size. What it was read into is larger, and serves the next one.
+    pub fn kept(self) -> Arc<Reply> {
+        Arc::new(Reply { message: self.message.as_str().to_owned(), ..self })
     }
 }
 

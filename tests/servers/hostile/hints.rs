@@ -4,7 +4,7 @@ use std::process::exit;
 
 use serde_json::{Value, json};
 
-use crate::server::{Behaviour, Message, PLAIN, Server, Turn};
+use super::server::{Behaviour, Message, PLAIN, Server, Turn};
 
 pub const TABLE: &[Behaviour] = &[
     Behaviour {

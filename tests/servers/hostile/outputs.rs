@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::server::{Behaviour, PLAIN, Server, Turn, tool};
+use super::server::{Behaviour, PLAIN, Server, Turn, tool};
 
 const TOOLS: &[&str] = &[
     "fits",

@@ -4,7 +4,7 @@ use std::process::exit;
 
 use serde_json::json;
 
-use crate::server::{Behaviour, PLAIN, Turn, tool};
+use super::server::{Behaviour, PLAIN, Turn, tool};
 
 /// As a client must pass it on: decoding and encoding again would change it.
 const SCHEMA: &str = concat!(

@@ -63,12 +63,11 @@ pub const TABLE: &[Behaviour] = &[
     })
     .at(""),
     // -- connections --
-    hook("closes-idle", "the connection is closed after each answer, and no header says so", |exchange| {
+    hook("closes-idle", "the connection is closed after the answer to odd, and no header says so", |exchange| {
         let answer = exchange.whole();
         exchange.answer(&answer)?;
         Ok(Turn::Close)
-    })
-    .at(""),
+    }),
     hook("closes-reused", "the second request of a connection is read, and the connection closed", |exchange| {
         match exchange.first {
             true => Ok(Turn::Ordinary),

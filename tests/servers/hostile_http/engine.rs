@@ -38,10 +38,10 @@ pub struct Engine {
 
 #[derive(Default)]
 struct Routes {
-    /// Requests that are open, by the text of their ids, in their order.
-    open: Vec<(String, SyncSender<Piece>)>,
+    /// Requests that are open, by their ids, in their order.
+    open: Vec<(Value, SyncSender<Piece>)>,
     /// The one that is being looked at.
-    current: Option<String>,
+    current: Option<Value>,
     standalone: Option<SyncSender<Piece>>,
     /// What was to go there while it was not open.
     unheard: Vec<Vec<u8>>,
@@ -66,8 +66,8 @@ impl Engine {
     /// Gives the server a request; what belongs to it comes out of the channel.
     pub fn request(self: &Arc<Engine>, id: &Value, message: String) -> Receiver<Piece> {
         let (sender, receiver) = sync_channel(64);
-        self.routes.lock().open.push((id.to_string(), sender.clone()));
-        self.receive(Some((id.to_string(), sender)), message);
+        self.routes.lock().open.push((id.clone(), sender.clone()));
+        self.receive(Some((id.clone(), sender)), message);
         receiver
     }
 
@@ -98,12 +98,11 @@ impl Engine {
 
     /// Nobody listens to that request's stream any more.
     pub fn close(&self, id: &Value) {
-        let id = id.to_string();
-        self.routes.lock().open.retain(|(open, _)| *open != id);
+        self.routes.lock().open.retain(|(open, _)| open != id);
     }
 
     /// On a thread of its own: a behaviour may take its time, or for ever.
-    fn receive(self: &Arc<Engine>, route: Option<(String, SyncSender<Piece>)>, message: String) {
+    fn receive(self: &Arc<Engine>, route: Option<(Value, SyncSender<Piece>)>, message: String) {
         let engine = self.clone();
         thread::spawn(move || {
             let mut server = engine.server.lock();
@@ -137,7 +136,10 @@ impl Engine {
     }
 
     fn write(&self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1));
+            rest = after;
             let mut routes = self.routes.lock();
             let ends = part.last() == Some(&b'\n');
             routes.line.extend_from_slice(if ends { &part[..part.len() - 1] } else { part });
@@ -179,10 +181,7 @@ impl Routes {
     /// Where a whole line goes. A reply ends its request's route.
     fn of(&mut self, line: &[u8], aside: bool) -> Option<SyncSender<Piece>> {
         let value: Value = serde_json::from_slice(line).unwrap_or_default();
-        let by_id = |id: &Value| {
-            let id = id.to_string();
-            self.open.iter().position(|(open, _)| *open == id)
-        };
+        let by_id = |id: &Value| self.open.iter().position(|(open, _)| open == id);
         if value.get("method").is_none() {
             if let Some(at) = by_id(&value["id"]) {
                 return Some(self.open.remove(at).1);
@@ -201,7 +200,7 @@ impl Routes {
     }
 
     fn current(&self) -> Option<SyncSender<Piece>> {
-        let is_current = |(id, _): &&(String, SyncSender<Piece>)| Some(id) == self.current.as_ref();
+        let is_current = |(id, _): &&(Value, SyncSender<Piece>)| Some(id) == self.current.as_ref();
         let route = self.open.iter().find(is_current).or_else(|| self.open.last());
         route.map(|(_, sender)| sender.clone()).or_else(|| self.standalone.clone())
     }

@@ -64,6 +64,11 @@ impl Server {
         self.site.open.lock().len()
     }
 
+    /// How many connections have ended.
+    pub fn ended(&self) -> u64 {
+        self.site.ended.load(Ordering::Relaxed)
+    }
+
     /// Forgets all sessions, as a server that was restarted.
     pub fn lose_sessions(&self) {
         self.site.sessions.lock().clear();
@@ -125,6 +130,7 @@ pub struct Site {
     pub stopped: AtomicBool,
     received: Mutex<Vec<Received>>,
     connections: AtomicU64,
+    ended: AtomicU64,
     open: Mutex<HashMap<u64, TcpStream>>,
 }
 
@@ -144,6 +150,7 @@ impl Site {
             stopped: AtomicBool::new(false),
             received: Mutex::default(),
             connections: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
             open: Mutex::default(),
         }
     }
@@ -228,5 +235,6 @@ impl Site {
         }
         let _ = reader.get_ref().shutdown(Shutdown::Both);
         self.open.lock().remove(&number);
+        self.ended.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -3,7 +3,7 @@
 //! Waking the I/O thread costs a system call, so only the first of several calls does it: those that follow before it comes
 //! go with the first. Since they also start together, what they write leaves together.
 //!
-//! On the I/O thread one task, the [`Crew`], runs them all. A task for each would cost more than all else that is done for a
+//! On the I/O thread one task, the `Crew`, runs them all. A task for each would cost more than all else that is done for a
 //! small call.
 #![forbid(unsafe_code)]
 

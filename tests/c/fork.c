@@ -165,7 +165,7 @@ static void a_child_that_stays_does_not_keep_the_servers(void) {
     child = (pid_t)atol(line);
     CHECK(child > 0);
     /* Two servers, the guardian, and the host with its child, which are marked as well. */
-    CHECK_INT(count_processes(parent), 5);
+    WAIT_FOR(count_processes(parent) == 5);
     kill(parent, SIGKILL);
     wait_exit(parent);
     WAIT_FOR(count_processes(parent) == 1);

@@ -1,11 +1,11 @@
 //! A remote server: streamable HTTP (MCP, transports), in both eras.
 //!
-//! - [`exchange`]: one message, one POST, and what comes back; the streams of the legacy era and their resumption
-//! - [`answer`]: what an answer means that is no message
-//! - [`body`]: bodies, plain or packed, up to a limit
-//! - [`old`]: the HTTP+SSE transport before it
-//! - [`connect`]: connections, TLS, proxies; [`tcp`]: their sockets
-//! - [`url`]: what of a URL is shown, where a redirect leads
+//! - `exchange`: one message, one POST, and what comes back; the streams of the legacy era and their resumption
+//! - `answer`: what an answer means that is no message
+//! - `body`: bodies, plain or packed, up to a limit
+//! - `old`: the HTTP+SSE transport before it
+//! - `connect`: connections, TLS, proxies; `tcp`: their sockets
+//! - `url`: what of a URL is shown, where a redirect leads
 //!
 //! One task a server takes messages from the mux and gives each an exchange, which is a task of its own.
 #![forbid(unsafe_code)]

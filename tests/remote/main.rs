@@ -21,6 +21,7 @@ mod calls;
 mod handshake;
 mod live;
 mod modern;
+mod old;
 mod redirects;
 mod sessions;
 mod soak;

@@ -32,6 +32,10 @@ impl Secrets {
 
     /// Hides the credentials of an `Authorization` header by themselves too: servers repeat them without the scheme.
     pub(super) fn add_header(&mut self, name: &str, value: &str) {
+        // The word before a token that is not there is no secret, and messages need it.
+        if ["basic", "bearer", "digest"].iter().any(|scheme| value.trim().eq_ignore_ascii_case(scheme)) {
+            return;
+        }
         self.add(value);
         if name.to_ascii_lowercase().ends_with("authorization")
             && let Some((_, credentials)) = value.split_once(' ')
@@ -219,6 +223,13 @@ mod tests {
         secrets.add_header("Authorization", "Bearer hunter22");
         secrets.add_user_info("--db=postgres://me:pass-word@host/db and https://token-only@host");
         assert_eq!(secrets.mask("hunter22 pass-word token-only"), "*** *** ***");
+    }
+
+    #[test]
+    fn a_scheme_without_its_token_is_no_secret() {
+        let mut secrets = Secrets::default();
+        secrets.add_header("Authorization", "Bearer ");
+        assert_eq!(secrets.mask("Bearer authorization"), "Bearer authorization");
     }
 
     #[test]

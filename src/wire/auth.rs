@@ -41,8 +41,17 @@ impl Challenge {
         status == StatusCode::UNAUTHORIZED || challenge.scheme.is_some()
     }
 
-    /// What the host can do about it.
-    pub fn advice(&self) -> String {
+    /// What the host can do about it. `sent`: the request had an `Authorization`.
+    pub fn advice(&self, sent: bool) -> String {
+        let mut text = String::new();
+        if sent {
+            text.push_str("the Authorization that was sent (from \"headers\" or the url) is not accepted; ");
+        }
+        text.push_str(&self.asked());
+        text
+    }
+
+    fn asked(&self) -> String {
         let Some(scheme) = &self.scheme else {
             return "the answer does not say how (no WWW-Authenticate header); if the server takes a key, give it in \
                     \"headers\", as \"Authorization\""
@@ -177,9 +186,14 @@ mod tests {
     #[test]
     fn the_advice_names_the_scheme() {
         assert!(
-            of(&["Bearer error=\"invalid_token\""]).advice().contains("Bearer authorization (error \"invalid_token\")")
+            of(&["Bearer error=\"invalid_token\""])
+                .advice(false)
+                .contains("Bearer authorization (error \"invalid_token\")")
         );
-        assert!(of(&["Digest nonce=x"]).advice().contains("Digest authorization, which this library does not speak"));
-        assert!(of(&[]).advice().contains("no WWW-Authenticate"));
+        assert!(
+            of(&["Digest nonce=x"]).advice(false).contains("Digest authorization, which this library does not speak")
+        );
+        assert!(of(&[]).advice(false).contains("no WWW-Authenticate"));
+        assert!(of(&["Bearer"]).advice(true).starts_with("the Authorization that was sent"));
     }
 }

@@ -259,6 +259,9 @@ impl Server {
             if !remote.is_reached() {
                 failure = failure.at(Phase::Start);
             }
+            if failure.status == Status::Timeout && failure.message.contains("server/discover") {
+                failure.message.push_str("; an older server may need \"lifecycle\": \"initialize\"");
+            }
             if !failure.message.contains(remote.url()) {
                 failure.message.push_str(&format!(" ({})", remote.url()));
             }

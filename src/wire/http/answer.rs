@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode, header};
@@ -96,7 +97,9 @@ impl Wire {
         let http = chain(error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
         let why = http.map_or_else(|| deepest(error), broken);
         let plain = self.target.scheme_str() == Some("http");
-        let hint = match http.is_some_and(hyper::Error::is_parse) && plain {
+        let first = !self.reached.load(Ordering::Relaxed);
+        let odd = http.is_some_and(|http| http.is_parse() || (http.is_incomplete_message() && first));
+        let hint = match odd && plain {
             true => "; does the server speak https on this port?",
             false => "",
         };
@@ -187,6 +190,10 @@ fn untrusted(error: &rustls::Error) -> String {
             Bad::NotValidYet | Bad::NotValidYetContext { .. } => "it is not valid yet; is the clock right?",
             Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "it is for another host name",
             Bad::Revoked => "it was revoked",
+            Bad::Other(_) if error.to_string().contains("CaUsedAsEndEntity") => {
+                "it is an authority's own; the server needs one with basicConstraints=CA:FALSE, which that authority may have \
+                 signed"
+            }
             _ => "it is not valid",
         },
         rustls::Error::InvalidMessage(_) => {

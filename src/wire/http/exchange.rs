@@ -30,6 +30,8 @@ const STALE: usize = 8;
 const QUOTED: usize = 64 * 1024;
 /// How long a stream may go on after it has brought its reply, before its connection is given up.
 const LINGER: Duration = Duration::from_secs(5);
+/// How long a server that cannot be reached is waited for in the middle of a call.
+const AWAY: Duration = Duration::from_secs(20);
 /// The pause before a stream is taken up again, if the server does not say, and what is waited at least and at most.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_AT_LEAST: Duration = Duration::from_millis(10);
@@ -339,8 +341,12 @@ impl Wire {
         if asked.kind == RequestKind::Initialize && matches!(code, 400 | 404 | 405) {
             self.refused.store(true, Ordering::Relaxed);
         }
-        let failure = self.failure(Status::Transport, &format!("the server answered {} with {quoted}", asked.method));
-        Err(Failure { again, ..failure })
+        let hint = match asked.kind == RequestKind::Initialize && code == 404 {
+            true => "; is the path of the url right?",
+            false => "",
+        };
+        let why = format!("the server answered {} with {quoted}{hint}", asked.method);
+        Err(Failure { again, ..self.failure(Status::Transport, &why) })
     }
 
     /// The failure of what was refused to us; what the server asks for is kept.
@@ -350,7 +356,8 @@ impl Wire {
             let quoted = answer::quoted(self, status, headers, body);
             return self.failure(Status::Auth, &format!("the server refused {what}: {quoted}"));
         }
-        let why = format!("the server refused {what} with {}: {}", answer::named(status), challenge.advice());
+        let sent = self.base.contains_key(header::AUTHORIZATION);
+        let why = format!("the server refused {what} with {}: {}", answer::named(status), challenge.advice(sent));
         *self.challenge.lock() = Some(challenge);
         self.failure(Status::Auth, &why)
     }
@@ -389,6 +396,7 @@ impl Wire {
             Failure { again: Again::After(Duration::ZERO), ..failure }
         };
         let mut pause = RETRY_AT_LEAST;
+        let mut away_since: Option<Instant> = None;
         loop {
             if !self.mux.is_open(asked.id) {
                 return Ok(());
@@ -403,12 +411,19 @@ impl Wire {
             tokio::time::sleep(place.retry.unwrap_or(RETRY).clamp(pause, RETRY_AT_MOST)).await;
             pause = (pause * 2).min(RETRY_AT_MOST);
             match self.get(Some(&last_id)).await {
-                // The server may be back soon; the call's own clock is what ends this.
-                Err(failure) => ended = Err(failure.message),
+                // The server may be back soon.
+                Err(failure) if away_since.get_or_insert_with(Instant::now).elapsed() < AWAY => {
+                    ended = Err(failure.message);
+                }
+                Err(failure) => return Err(broke(&format!(": {}, for {} s", failure.message, AWAY.as_secs()))),
                 Ok(response) if response.status().is_success() && Media::of(response.headers()) == Media::Events => {
+                    away_since = None;
                     ended = self.events(response, Some(asked.id), &mut place).await;
                 }
-                Ok(response) if is_outage(response.status()) => ended = Err(answer::named(response.status())),
+                Ok(response) if is_outage(response.status()) => {
+                    away_since = None;
+                    ended = Err(answer::named(response.status()));
+                }
                 Ok(response) => {
                     let status = response.status();
                     let body = self.head(response).await;
